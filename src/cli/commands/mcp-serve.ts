@@ -23,12 +23,12 @@ import {
 import {
   type Conversation,
   chooseRoot,
-  conversationOf,
+  createSessionId,
+  findConversation,
   type ServedPlace,
   serveHttp,
   serverToolNames,
   serveStdio,
-  sessionIdOf,
 } from "../../results/mcp/index.ts";
 import type { HintMode, PageFormat, PageLimit } from "../../results/session/index.ts";
 import type { Call } from "../command.ts";
@@ -101,8 +101,8 @@ function refuseUnknownTools({ options: { tools = [] }, env }: Call<ServeFlags>):
 function createPlaces(call: Call<ServeFlags>): StartOptions["places"] {
   return remembered(async (root: string) => {
     const { sessionId, ...settings } = await readSettings(call, root);
-    const id = sessionId ?? sessionIdOf("mcp", root, [root]);
-    return { ...settings, root, sessionId: id, goesOn: sessionId !== undefined };
+    const id = sessionId ?? createSessionId("mcp", root, [root]);
+    return { ...settings, root, sessionId: id, isNamed: sessionId !== undefined };
   });
 }
 
@@ -243,7 +243,7 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
     budget: readBudget(options, config),
     storeFile: options["no-store"] === true ? undefined : storeFile(options.store, { cwd, env, config }),
     sessionId: options.session,
-    conversation: conversationOf({ env }),
+    conversation: findConversation({ env }),
     hints: config.values.session.hints,
     upkeep: upkeepOf(config.values.retention, env),
     secrets: { deny: config.values.deny, allow: config.values.allow },

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { usageError } from "../../core/errors.ts";
 import { takeEndSignals } from "../../host/index.ts";
-import { sessionIdOf, wrapServer } from "../../results/mcp/index.ts";
+import { createSessionId, wrapServer } from "../../results/mcp/index.ts";
 import { loadMcpWire, type McpServer } from "../../rules/index.ts";
 import type { Call, CommandExit } from "../command.ts";
 import { readVersion } from "../version.ts";
@@ -43,8 +43,8 @@ export async function runWrap(
     isLazy: call.options.lazy,
     hasIntake: call.options.intake,
     ...{ servers, cwd, env, stdin, stdout: process.stdout, version: readVersion(), log: output.note },
-    sessionId: sessionId ?? sessionIdOf("wrap", name, [cwd, ...parts]),
-    goesOn: sessionId !== undefined,
+    sessionId: sessionId ?? createSessionId("wrap", name, [cwd, ...parts]),
+    isNamed: sessionId !== undefined,
     onStart: takeEndSignals,
   });
   // The client may hold stdin open, and Node would wait for its end.

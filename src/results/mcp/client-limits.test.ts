@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { limitOfClient } from "./client-limits.ts";
+import { findClientLimit } from "./client-limits.ts";
 
 test.each([
   ["codex-mcp-client", { bytes: 11_500 }],
@@ -8,9 +8,9 @@ test.each([
   ["claude-code", { tokens: 24_000, characters: 48_000 }],
   ["Claude Code", { tokens: 24_000, characters: 48_000 }],
 ])("%s has a limit in its own unit", (name, limit) => {
-  expect(limitOfClient(name)).toEqual(limit);
+  expect(findClientLimit(name)).toEqual(limit);
 });
 
 test("an unknown client gets the session's own pages", () => {
-  for (const name of ["somebody", "my-codex", "", undefined]) expect(limitOfClient(name)).toEqual({});
+  for (const name of ["somebody", "my-codex", "", undefined]) expect(findClientLimit(name)).toEqual({});
 });

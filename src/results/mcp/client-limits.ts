@@ -18,26 +18,26 @@ const clientLimits: readonly (readonly [name: string, limit: PageLimit])[] = [
 ];
 
 /** An unknown client has no limits of its own. */
-export function limitOfClient(name: string | undefined): PageLimit {
+export function findClientLimit(name: string | undefined): PageLimit {
   const given = name?.toLowerCase().replaceAll(/[\s_]+/g, "-") ?? "";
   return clientLimits.find(([start]) => given.startsWith(start))?.[1] ?? {};
 }
 
-/** What a server sends before a conversation, as far as it is known. */
-interface ServedContext {
-  readonly instructions?: string | undefined;
-  readonly tools: readonly unknown[];
-}
-
 /** Returns the tokens in a client's context before any tool is called: the instructions, and what a model sees of each
  *  tool. How a provider wraps tool definitions depends on the client and is not counted. */
-export function countContext(counter: Counter, { instructions = "", tools }: ServedContext): number {
-  const definitions = tools.map((tool) => counter.count(JSON.stringify(definitionOf(tool))));
-  return definitions.reduce((sum, tokens) => sum + tokens, counter.count(instructions));
-}
-
-/** Only the client uses titles, annotations and schemas of results. */
-function definitionOf(tool: unknown): object {
-  const { name, description, inputSchema } = Object(tool) as Record<string, unknown>;
-  return { name, description, inputSchema };
+export function countContext(
+  counter: Counter,
+  context: {
+    readonly instructions?: string | undefined;
+    readonly tools: readonly unknown[];
+  },
+): number {
+  const { instructions = "", tools } = context;
+  let tokens = counter.count(instructions);
+  for (const tool of tools) {
+    // Only the client uses titles, annotations and schemas of results.
+    const { name, description, inputSchema } = Object(tool) as Record<string, unknown>;
+    tokens += counter.count(JSON.stringify({ name, description, inputSchema }));
+  }
+  return tokens;
 }

@@ -17,13 +17,13 @@ import {
   type ToolSchema,
 } from "../session/index.ts";
 import { createTools } from "../tools/index.ts";
-import { countContext, limitOfClient } from "./client-limits.ts";
+import { countContext, findClientLimit } from "./client-limits.ts";
 import { clientInSession, rootsOfRequest, sessionHeader } from "./http-clients.ts";
 import {
   type ClientSessions,
   type Conversation,
-  conversationOf,
   createClientSessions,
+  findConversation,
   type McpSession,
   openMcpSession,
 } from "./open-session.ts";
@@ -74,7 +74,7 @@ export interface ServedPlace {
   readonly upkeep?: StoreUpkeep | undefined;
   readonly sessionId: string;
   /** Whether a person named the session. Then all its processes have one account. */
-  readonly goesOn: boolean;
+  readonly isNamed: boolean;
   /** The conversation, if the client names it in the server's environment. */
   readonly conversation?: Conversation | undefined;
 }
@@ -92,10 +92,17 @@ export async function createHost(options: HostOptions): Promise<Host> {
   const ownTools = [...servedTools(pageTools, names), ...(commands === undefined ? [] : [createRunCommand(commands)])];
   // One per request: clients that share a session can ask at the same time and have different limits.
   const clientNames = new AsyncLocalStorage<string | undefined>();
-  const pageLimit = (): PageLimit => options.pageLimit ?? limitOfClient(clientNames.getStore());
+  const pageLimit = (): PageLimit => options.pageLimit ?? findClientLimit(clientNames.getStore());
   const stores = new Map<string | undefined, Promise<ServerStore>>();
   const storeOf = ({ storeFile: file, upkeep }: ServedPlace): Promise<ServerStore> => {
-    const opening = stores.get(file) ?? openServerStore({ file, consequence, upkeep, log: options.log });
+    const opening =
+      stores.get(file) ??
+      openServerStore({
+        file,
+        consequence: "Results are kept in memory until this server ends.",
+        upkeep,
+        log: options.log,
+      });
     stores.set(file, opening);
     return opening;
   };
@@ -157,20 +164,18 @@ function servedTools<Tool extends { readonly name: string }>(
   return names === undefined ? tools : tools.filter(({ name }) => names.includes(name) || name === nextPageTool.name);
 }
 
-const consequence = "Results are kept in memory until this server ends.";
-
-type OpenOptions = Omit<ServedPlace, "storeFile" | "upkeep"> & {
-  readonly env: Environment;
-  readonly hints: HintMode | undefined;
-  readonly format: PageFormat;
-  readonly names: readonly string[] | undefined;
-  readonly pageTools: readonly PageTool[];
-  readonly pageLimit: () => PageLimit;
-  readonly client?: string | undefined;
-  readonly kept: ServerStore;
-};
-
-async function openSession(options: OpenOptions): Promise<HostSession> {
+async function openSession(
+  options: Omit<ServedPlace, "storeFile" | "upkeep"> & {
+    readonly env: Environment;
+    readonly hints: HintMode | undefined;
+    readonly format: PageFormat;
+    readonly names: readonly string[] | undefined;
+    readonly pageTools: readonly PageTool[];
+    readonly pageLimit: () => PageLimit;
+    readonly client?: string | undefined;
+    readonly kept: ServerStore;
+  },
+): Promise<McpSession & { readonly commands: CommandPlace }> {
   const { root, env, secrets, sessionId: id, names, counter, pageTools: own, ...rest } = options;
   const tools = servedTools(createTools({ root, env, secrets }), names);
   const { hints, format } = rest;
@@ -179,15 +184,19 @@ async function openSession(options: OpenOptions): Promise<HostSession> {
     tools: listTools([...tools, ...own], hints === "schema"),
     instructions: instructions[format],
   };
+  // How much of a result may be a command's output. The rest is for its frame.
+  const outputShare = 0.9;
   try {
     await opened.session.record("system", countContext(counter, context));
     const intake = await createIntake({
-      ...{ store: rest.kept.store, sessionId: opened.session.id, agentId: "commands", counter, deltas: false },
-      ...{
-        maxResultTokens: Math.max(200, Math.floor(outputShare * (options.budget.perToolCall ?? usualTokens))),
-        shareOfLimit: (text) => shareOfLimit(text, rest.pageLimit()) / outputShare,
-        recallHint: (name) => `recall with id ${name}, and pattern or lines`,
-      },
+      store: rest.kept.store,
+      sessionId: opened.session.id,
+      agentId: "commands",
+      counter,
+      deltas: false,
+      maxResultTokens: Math.max(200, Math.floor(outputShare * (options.budget.perToolCall ?? 8_000))),
+      shareOfLimit: (text) => shareOfLimit(text, rest.pageLimit()) / outputShare,
+      recallHint: (name) => `recall with id ${name}, and pattern or lines`,
     });
     return { ...opened, commands: { root, env, intake } };
   } catch (error) {
@@ -195,14 +204,6 @@ async function openSession(options: OpenOptions): Promise<HostSession> {
     throw error;
   }
 }
-
-interface HostSession extends McpSession {
-  readonly commands: CommandPlace;
-}
-
-/** How much of a result may be a command's output. The rest is for its frame. */
-const outputShare = 0.9;
-const usualTokens = 8_000;
 
 interface ServerParts {
   readonly version: string;
@@ -236,7 +237,7 @@ async function createServerFactory(parts: ServerParts): Promise<McpServerFactory
   const { format } = parts;
   const tools = listTools([...parts.tools, ...parts.pageTools], parts.hasHints);
   return ({ era, requestInfo }) => {
-    const told = clientInSession(requestInfo?.headers.get(sessionHeader));
+    const known = clientInSession(requestInfo?.headers.get(sessionHeader));
     const server = new library.Server(
       { name: "plimsoll", title: "Plimsoll", version: parts.version },
       { capabilities: { tools: parts.hasHints ? { listChanged: true } : {} }, instructions: instructions[format] },
@@ -244,13 +245,13 @@ async function createServerFactory(parts: ServerParts): Promise<McpServerFactory
     const nameIn = ({ mcpReq }: ServerContext): string | undefined => {
       // From revision 2026-07-28, whose types do not describe its content.
       const info = (mcpReq.envelope as Envelope)?.[library.CLIENT_INFO_META_KEY] as { name?: string } | undefined;
-      return info?.name ?? server.getClientVersion()?.name ?? told?.name;
+      return info?.name ?? server.getClientVersion()?.name ?? known?.name;
     };
     const rootsIn = rootsReader(server, { library, era, parts, isHttp: requestInfo !== undefined });
     const askingIn = async (context: ServerContext): Promise<Asking | "must ask"> => {
       const roots = await rootsIn(context);
-      const conversation = conversationOf({ meta: context.mcpReq._meta });
-      return roots === "must ask" ? roots : { id: told?.id, conversation, name: nameIn(context), roots };
+      const conversation = findConversation({ meta: context.mcpReq._meta });
+      return roots === "must ask" ? roots : { id: known?.id, conversation, name: nameIn(context), roots };
     };
     server.setRequestHandler("tools/list", async (_request, context) => {
       const asking = parts.hasHints ? await askingIn(context) : "must ask";
@@ -278,27 +279,23 @@ async function createServerFactory(parts: ServerParts): Promise<McpServerFactory
   };
 }
 
-type Library = typeof import("@modelcontextprotocol/server");
 type Envelope = Readonly<Record<string, unknown>> | undefined;
 
 const rootsKey = "roots";
-/** A client that offers roots but does not send them is served without. */
-const mostRootsMs = 3_000;
-
-interface RootsReaderOptions {
-  readonly library: Library;
-  readonly era: "legacy" | "modern";
-  readonly isHttp: boolean;
-  readonly parts: Pick<ServerParts, "asksRoots" | "log">;
-}
 
 /** Reads the roots of the client of a request. In revision 2026-07-28 a server can ask only with an answer that wants
  *  more input (`must ask`). Over HTTP each request has its own server, and clients of older revisions are asked before
  *  (`http-clients.ts`). */
 function rootsReader(
-  server: InstanceType<Library["Server"]>,
-  { library, era, isHttp, parts }: RootsReaderOptions,
+  server: InstanceType<typeof import("@modelcontextprotocol/server")["Server"]>,
+  options: {
+    readonly library: typeof import("@modelcontextprotocol/server");
+    readonly era: "legacy" | "modern";
+    readonly isHttp: boolean;
+    readonly parts: Pick<ServerParts, "asksRoots" | "log">;
+  },
 ): (context: ServerContext) => Promise<readonly string[] | undefined | "must ask"> {
+  const { library, era, isHttp, parts } = options;
   if (!parts.asksRoots) return async () => undefined;
   if (isHttp && era === "legacy") return async () => rootsOfRequest.getStore();
   let known: Promise<readonly string[] | undefined> | undefined;
@@ -309,7 +306,8 @@ function rootsReader(
     const ask = async (): Promise<readonly string[] | undefined> => {
       if (server.getClientCapabilities()?.roots === undefined) return undefined;
       try {
-        return addressesOf(await server.listRoots(undefined, { timeout: mostRootsMs }));
+        // A client that offers roots but does not send them is served without.
+        return listAddresses(await server.listRoots(undefined, { timeout: 3_000 }));
       } catch (error) {
         parts.log(`the client offers roots but did not send them: ${messageOf(error)}`);
         return undefined;
@@ -324,13 +322,13 @@ function rootsReader(
     const capabilities = (mcpReq.envelope as Envelope)?.[library.CLIENT_CAPABILITIES_META_KEY] as Envelope;
     if (capabilities?.roots === undefined) return undefined;
     const given = library.inputResponse(mcpReq.inputResponses, rootsKey);
-    if (given.kind === "roots") known = Promise.resolve(addressesOf(given));
+    if (given.kind === "roots") known = Promise.resolve(listAddresses(given));
     // Over HTTP the next request has another server, which cannot recognize the client.
     return known ?? (mcpReq.inputResponses === undefined ? "must ask" : undefined);
   };
 }
 
-function addressesOf({ roots }: { readonly roots: readonly { readonly uri: string }[] }): string[] {
+function listAddresses({ roots }: { readonly roots: readonly { readonly uri: string }[] }): string[] {
   return roots.map(({ uri }) => uri);
 }
 
@@ -352,27 +350,22 @@ function listTools(tools: readonly (ToolSchema & Pick<PageTool, "annotations">)[
   return tools.map(({ name, description, inputSchema, annotations = readsOnly }) => ({
     name,
     description,
-    inputSchema: (hasHints ? { ...inputSchema } : shortSchema(inputSchema)) as Tool["inputSchema"],
+    inputSchema: (hasHints ? { ...inputSchema } : shortenSchema(inputSchema)) as Tool["inputSchema"],
     annotations,
   }));
 }
 
-/** Parameters that models seldom need. Calls may still use them: messages name them where they help. */
-const unlisted: ReadonlySet<string> = new Set([
-  ...["budget", "max_files", "max_results", "max_size", "max_line_length", "start_column", "encoding"],
-]);
-/** Parameters whose names say everything. */
-const plain: ReadonlySet<string> = new Set([
-  ...["offset", "start_line", "end_line", "path", "case_sensitive", "include_hidden", "is_regex", "until", "staged"],
-]);
-
 /** Every conversation pays for the definitions, so they leave out what a model does not need. The tools check arguments
  *  themselves. */
-function shortSchema({ properties, required }: ToolSchema["inputSchema"]): object {
-  const listed = Object.entries(properties).filter(([name]) => !unlisted.has(name));
+function shortenSchema({ properties, required }: ToolSchema["inputSchema"]): object {
+  // Parameters that models seldom need. Calls may still use them: messages name them where they help.
+  const unlisted = ["budget", "max_files", "max_results", "max_size", "max_line_length", "start_column", "encoding"];
+  const listed = Object.entries(properties).filter(([name]) => !unlisted.includes(name));
+  // Parameters whose names say everything.
+  const plain = "offset start_line end_line path case_sensitive include_hidden is_regex until staged".split(" ");
   const short = listed.map(([name, { type, enum: choices, description }]: [string, JsonProperty]) => [
     name,
-    { ...(choices ? { enum: choices } : { type }), ...(plain.has(name) ? {} : { description }) },
+    { ...(choices ? { enum: choices } : { type }), ...(plain.includes(name) ? {} : { description }) },
   ]);
   return { type: "object", properties: Object.fromEntries(short), ...(required ? { required } : {}) };
 }
@@ -387,19 +380,18 @@ export interface Answering {
   readonly commands?: CommandPlace | undefined;
 }
 
-interface CalledTool {
-  readonly pageTools?: readonly PageTool[] | undefined;
-  readonly format?: PageFormat | undefined;
-  readonly name: string;
-  readonly args: ToolArguments;
-  readonly signal: AbortSignal;
-}
-
 /** Runs a tool of the session, or one that returns pages. */
 export async function answerCall(
   { session, takeNotice, original, commands }: Answering,
-  { name, args, signal, format = "json", pageTools: served = pageTools }: CalledTool,
+  call: {
+    readonly pageTools?: readonly PageTool[] | undefined;
+    readonly format?: PageFormat | undefined;
+    readonly name: string;
+    readonly args: ToolArguments;
+    readonly signal: AbortSignal;
+  },
 ): Promise<Answer> {
+  const { name, args, signal, format = "json", pageTools: served = pageTools } = call;
   const pageTool = served.find((tool) => tool.name === name);
   const answer = await settle(
     async () =>
@@ -409,11 +401,7 @@ export async function answerCall(
     format,
   );
   const notice = takeNotice();
-  return notice === undefined ? answer : withNotice(answer, notice, format);
-}
-
-/** Adds a notice to the answer, in both forms. */
-function withNotice({ envelope, text }: Answer, notice: string, format: PageFormat): Answer {
-  const noticed = { ...envelope, notice };
-  return { envelope: noticed, text: format === "text" ? `${text}\n[${notice}]` : JSON.stringify(noticed) };
+  if (notice === undefined) return answer;
+  const envelope = { ...answer.envelope, notice };
+  return { envelope, text: format === "text" ? `${answer.text}\n[${notice}]` : JSON.stringify(envelope) };
 }

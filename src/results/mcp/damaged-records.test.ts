@@ -55,7 +55,7 @@ async function restore({ records, entries }: Dump, place: number, garbage: strin
 
 async function open(store: Store) {
   const kept = { store, problem: () => undefined };
-  const options = { id: "s", goesOn: true, counter, budget: { perToolCall: 600 }, pageLimit: () => ({}) };
+  const options = { id: "s", isNamed: true, counter, budget: { perToolCall: 600 }, pageLimit: () => ({}) };
   const opened = await openMcpSession({ ...options, kept, tools: [tool] });
   const call = async (name: string, args: Record<string, unknown>) => {
     const answer = await answerCall(opened, { name, args, signal: new AbortController().signal });

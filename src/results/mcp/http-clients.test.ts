@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
-import { clientInSession, sessionOf } from "./http-clients.ts";
+import { clientInSession, createHttpSession } from "./http-clients.ts";
 import { mayInitialize, readFirst } from "./serve-http.ts";
 
 const initialize = (name: string): Buffer =>
@@ -9,22 +9,22 @@ const initialize = (name: string): Buffer =>
 
 test("a session id contains the name that was given at initialize", () => {
   for (const name of ["codex-mcp-client", "Gemini CLI", "né 😀"]) {
-    const session = sessionOf(initialize(name))!;
+    const session = createHttpSession(initialize(name))!;
     expect(session).toMatch(/^[\x21-\x7e]+$/);
     expect(clientInSession(session)?.name).toBe(name);
   }
 });
 
 test("two clients of one name have two ids, and a long name is cut", () => {
-  const [one, two] = [1, 2].map(() => clientInSession(sessionOf(initialize("a"))));
+  const [one, two] = [1, 2].map(() => clientInSession(createHttpSession(initialize("a"))));
   expect(one).toEqual({ id: expect.stringMatching(/^[\da-f-]{36}$/), name: "a", offersRoots: false });
   expect(one?.id).not.toBe(two?.id);
-  expect(clientInSession(sessionOf(initialize("x".repeat(5_000))))?.name).toBe("x".repeat(100));
+  expect(clientInSession(createHttpSession(initialize("x".repeat(5_000))))?.name).toBe("x".repeat(100));
 });
 
 test("only an initialize gets a session id, and a foreign id has no client", () => {
   for (const text of ["", "{", "[]", '{"method":"tools/call"}', '{"method":"initialize","params":{}}'])
-    expect(sessionOf(Buffer.from(text))).toBeUndefined();
+    expect(createHttpSession(Buffer.from(text))).toBeUndefined();
   for (const id of [null, undefined, "", "abc", "0.Y29kZXg", `${"0".repeat(36)}.`])
     expect(clientInSession(id)).toBeUndefined();
 });

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { isPlainObject, isText, listOf, objectOf } from "../../core/text/index.ts";
-import { clientNameOf, parseLine, type RpcMessage } from "./rpc-message.ts";
+import { parseLine, type RpcMessage, readClientName } from "./rpc-message.ts";
 
 /** Identifies HTTP clients. Before revision 2026-07-28, a client gives its name once, at initialize, and each request
  *  gets its own server. So the session id, which the client sends with every further request, contains the name and
@@ -17,17 +17,14 @@ interface HttpClient {
 
 export const sessionHeader = "mcp-session-id";
 
-const mostNameBytes = 100;
-const rootsMark = ".roots";
-
 /** Returns the session id for the client if this is its initialize. */
-export function sessionOf(body: Buffer): string | undefined {
+export function createHttpSession(body: Buffer): string | undefined {
   const initialize = parseLine(body)?.messages.find(({ method }) => method === "initialize");
-  const name = initialize && clientNameOf(initialize);
+  const name = initialize && readClientName(initialize);
   if (name === undefined) return undefined;
   const capabilities = initialize?.params?.capabilities;
-  const roots = isPlainObject(capabilities) && isPlainObject(capabilities.roots) ? rootsMark : "";
-  return `${randomUUID()}.${Buffer.from(name).subarray(0, mostNameBytes).toString("base64url")}${roots}`;
+  const roots = isPlainObject(capabilities) && isPlainObject(capabilities.roots) ? ".roots" : "";
+  return `${randomUUID()}.${Buffer.from(name).subarray(0, 100).toString("base64url")}${roots}`;
 }
 
 /** Returns the client that was given a session id, or undefined if the id is not one of ours. */
@@ -53,11 +50,6 @@ export interface HttpRoots {
   forget(clientId: string): void;
 }
 
-/** A client that offers roots but does not send them is served without. */
-const mostMs = 3_000;
-/** The number of remembered clients, the newest ones. A forgotten client is asked again. */
-const mostClients = 200;
-
 export function createHttpRoots(): HttpRoots {
   const known = new Map<string, readonly string[]>();
   /** By client and id of the question. */
@@ -65,7 +57,8 @@ export function createHttpRoots(): HttpRoots {
   const remember = (clientId: string, roots: readonly string[]): void => {
     known.delete(clientId);
     known.set(clientId, roots);
-    for (const oldest of known.keys()) if (known.size > mostClients) known.delete(oldest);
+    // Only the newest clients are remembered. A forgotten one is asked again.
+    for (const oldest of known.keys()) if (known.size > 200) known.delete(oldest);
   };
   return {
     find: (clientId) => known.get(clientId),
@@ -80,18 +73,18 @@ export function createHttpRoots(): HttpRoots {
           remember(clientId, roots);
           resolve(roots);
         };
-        const timer = setTimeout(() => settle([]), mostMs);
+        // A client that offers roots but does not send them is served without.
+        const timer = setTimeout(() => settle([]), 3_000);
         waiting.set(key, settle);
         send(`event: message\ndata: ${question}\n\n`);
       });
     },
     take(clientId, { id, method, result }) {
       const settle = method === undefined ? waiting.get(`${clientId} ${id}`) : undefined;
+      const isRoots = objectOf({ roots: listOf(objectOf({ uri: isText })) });
       settle?.(isRoots(result) ? result.roots.map(({ uri }) => uri) : []);
       return settle !== undefined;
     },
     forget: (clientId) => void known.delete(clientId),
   };
 }
-
-const isRoots = objectOf({ roots: listOf(objectOf({ uri: isText })) });

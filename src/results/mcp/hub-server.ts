@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ContextError } from "../../core/errors.ts";
 import { elementsOf, isPlainObject, memberOf, messageOf } from "../../core/text/index.ts";
-import { messagesOf, type RpcObject, renderAnswer, replaceAt, type WrittenMessage } from "./rpc-message.ts";
+import { parseMessages, type RpcObject, renderAnswer, replaceAt, type WrittenMessage } from "./rpc-message.ts";
 import type { ServerConnection } from "./server-connection.ts";
 
 export interface HubServer {
@@ -52,13 +52,28 @@ export interface HubServerOptions {
 }
 
 /** A server whose list never ends must not fill the memory, or keep the client waiting. */
-const mostElements = 10_000;
+const maxElements = 10_000;
 
 export function createHubServer(options: HubServerOptions): HubServer {
-  const state = createState(options);
+  const [settled, opened] = [createGate(), createGate()];
+  const state: ServerState = {
+    ...options,
+    isEnding: false,
+    isLate: false,
+    isClientGreeted: false,
+    lastId: 0,
+    asked: new Map(),
+    pending: new Map(),
+    settled: settled.passed,
+    settle: settled.open,
+    opened: opened.passed,
+    open: opened.open,
+  };
   const ended = run(state);
   return {
-    ...{ name: options.name, settled: state.settled, ended },
+    name: options.name,
+    settled: state.settled,
+    ended,
     greeting: () => state.greeting,
     greet: (params) => greet(state, params),
     reportLate() {
@@ -74,7 +89,7 @@ export function createHubServer(options: HubServerOptions): HubServer {
       if (state.greeting !== undefined) await send(state, text);
     },
     offers: (method) => isAlive(state) && hasCapability(state.greeting, method),
-    ask: (method, params) => ask(state, method, { params, mostMs: options.listMs }),
+    ask: (method, params) => ask(state, method, { params, maxMs: options.listMs }),
     list: (method, key) => listAll(state, method, key),
     async forward(id, text, others = []) {
       if (!isAlive(state)) return refuse(state, id);
@@ -85,7 +100,8 @@ export function createHubServer(options: HubServerOptions): HubServer {
       if (state.pending.delete(id)) void send(state, text);
     },
     answer(id, text, path) {
-      const own = unpack(id);
+      const [, index, original] = /^"plimsoll\/(\d+)\/([\s\S]*)"$/.exec(id ?? "") ?? [];
+      const own = index === undefined ? undefined : { index: Number(index), id: JSON.parse(`"${original}"`) as string };
       if (own?.index === options.index) void send(state, replaceAt(text, path, own.id));
     },
     send: (text) => send(state, text),
@@ -122,16 +138,6 @@ interface ServerState extends HubServerOptions {
   open(): void;
 }
 
-function createState(options: HubServerOptions): ServerState {
-  const [settled, opened] = [createGate(), createGate()];
-  return {
-    ...options,
-    ...{ isEnding: false, isLate: false, isClientGreeted: false, lastId: 0 },
-    ...{ asked: new Map(), pending: new Map() },
-    ...{ settled: settled.passed, settle: settled.open, opened: opened.passed, open: opened.open },
-  };
-}
-
 function createGate(): { readonly passed: Promise<void>; readonly open: () => void } {
   let open: () => void = () => {};
   const passed = new Promise<void>((resolve) => {
@@ -152,7 +158,7 @@ async function run(state: ServerState): Promise<number> {
   if (state.isEnding) end();
   try {
     for await (const line of lines) {
-      for (const received of messagesOf(line)) await take(state, received, line);
+      for (const received of parseMessages(line)) await take(state, received, line);
     }
   } catch (error) {
     if (!(error instanceof ContextError)) throw error;
@@ -206,32 +212,31 @@ async function greet(state: ServerState, params: string): Promise<void> {
   const answer = await ask(state, "initialize", { params });
   if (answer === undefined) return;
   state.greeting = answer.message.result;
-  if (state.greeting === undefined) return lose(state, `refused the greeting: ${errorIn(answer.text)}`);
+  if (state.greeting === undefined) {
+    const { error } = JSON.parse(answer.text) as { readonly error?: { readonly message?: unknown } };
+    const reason = String(error?.message ?? "it sent no result").replace(/\.$/, "");
+    return lose(state, `refused the greeting: ${reason}`);
+  }
   state.settle();
   if (state.initializedText !== undefined) await send(state, state.initializedText);
   await reportLists(state);
-}
-
-function errorIn(text: string): string {
-  const { error } = JSON.parse(text) as { readonly error?: { readonly message?: unknown } };
-  return String(error?.message ?? "it sent no result").replace(/\.$/, "");
 }
 
 async function send(state: ServerState, text: string): Promise<void> {
   if (isAlive(state)) await state.connection?.send(text.endsWith("\n") ? text : `${text}\n`);
 }
 
-/** Without `mostMs`, it waits as long as the server runs. */
+/** Without `maxMs`, it waits as long as the server runs. */
 async function ask(
   state: ServerState,
   method: string,
-  { params = "{}", mostMs }: { readonly params?: string | undefined; readonly mostMs?: number },
+  { params = "{}", maxMs }: { readonly params?: string | undefined; readonly maxMs?: number },
 ): Promise<WrittenMessage | undefined> {
   state.lastId += 1;
   const id = JSON.stringify(`plimsoll:${state.lastId}`);
   const answer = new Promise<WrittenMessage | undefined>((resolve) => state.asked.set(id, resolve));
   await send(state, `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`);
-  const found = await (mostMs === undefined ? answer : Promise.race([answer, sleep(mostMs, null, { ref: false })]));
+  const found = await (maxMs === undefined ? answer : Promise.race([answer, sleep(maxMs, null, { ref: false })]));
   state.asked.delete(id);
   return found ?? undefined;
 }
@@ -242,16 +247,16 @@ async function listAll(state: ServerState, method: string, key: string): Promise
   let cursor: unknown;
   do {
     const params = cursor === undefined ? "{}" : JSON.stringify({ cursor });
-    const answer = await ask(state, method, { params, mostMs: Math.max(0, deadline - performance.now()) });
+    const answer = await ask(state, method, { params, maxMs: Math.max(0, deadline - performance.now()) });
     if (answer?.message.result === undefined) break;
     const { text, message } = answer;
     const range = memberOf(text, memberOf(text, 0, "result")!.value.start, key);
     if (range !== undefined) {
-      const found = elementsOf(text, range.value.start).slice(0, mostElements - elements.length);
+      const found = elementsOf(text, range.value.start).slice(0, maxElements - elements.length);
       for (const { start, end } of found) elements.push(text.slice(start, end));
     }
     cursor = message.result?.nextCursor ?? undefined;
-  } while (cursor !== undefined && elements.length < mostElements && performance.now() < deadline);
+  } while (cursor !== undefined && elements.length < maxElements && performance.now() < deadline);
   return elements;
 }
 
@@ -280,10 +285,9 @@ async function takeAnswer(state: ServerState, received: WrittenMessage, line: Bu
   if (result === undefined && next !== undefined) return next.forward(id, request.text, others);
   state.learn(result);
   state.learn(result?.task);
-  await state.emit(line[0] === openList ? text : line);
+  const isList = line[0] === "[".charCodeAt(0);
+  await state.emit(isList ? text : line);
 }
-
-const openList = 0x5b;
 
 function withPackedIds(index: number, { message: { id, params }, text }: WrittenMessage): string {
   const token = isPlainObject(params?._meta) ? params._meta.progressToken : undefined;
@@ -296,9 +300,4 @@ function withPackedIds(index: number, { message: { id, params }, text }: Written
  *  server's number. They need no table, so nothing is left over if a client never answers. */
 function pack(index: number, id: string): string {
   return JSON.stringify(`plimsoll/${index}/${id}`);
-}
-
-function unpack(id: string | undefined): { readonly index: number; readonly id: string } | undefined {
-  const [, index, original] = /^"plimsoll\/(\d+)\/([\s\S]*)"$/.exec(id ?? "") ?? [];
-  return index === undefined ? undefined : { index: Number(index), id: JSON.parse(`"${original}"`) as string };
 }

@@ -27,7 +27,7 @@ import {
 import type { Background } from "./line-proxy.ts";
 import { type RpcObject, withoutMember } from "./rpc-message.ts";
 
-export interface ItemizedResult {
+interface ItemizedResult {
   readonly fields: RpcObject;
   readonly itemsName: string;
   readonly items: Iterable<unknown>;
@@ -43,18 +43,27 @@ export interface RawResult {
 }
 
 export function itemizeResult({ result, structuredText }: RawResult): ItemizedResult {
-  const blocks = blocksOf(result);
+  const blocks = readBlocks(result);
   const texts = blocks.filter((block) => !isMedia(block));
-  if (structuredText !== undefined) return itemizeStructured(result, structuredText, texts.map(textOf));
+  if (structuredText !== undefined) return itemizeStructured(result, structuredText, texts.map(renderBlock));
   const [only] = texts;
   if (only?.type !== "text" || blocks.length > 1)
-    return { fields: {}, itemsName: "blocks", items: blocks.map(blockItem) };
-  const text = textOf(only);
+    return {
+      fields: {},
+      itemsName: "blocks",
+      items: blocks.map((block) => {
+        if (block.type === "text") return renderBlock(block);
+        if (!isMedia(block)) return block;
+        const { data, resource, ...facts } = block;
+        return { ...facts, note: "sent with the first page" };
+      }),
+    };
+  const text = renderBlock(only);
   const data = parseData(text);
   return data === undefined ? itemizeLines(text) : itemizeData(data, text);
 }
 
-function blocksOf({ content }: RpcObject): readonly RpcObject[] {
+function readBlocks({ content }: RpcObject): readonly RpcObject[] {
   return Array.isArray(content) ? content.filter(isPlainObject) : [];
 }
 
@@ -64,40 +73,31 @@ function isMedia({ type, resource }: RpcObject): boolean {
 }
 
 /** The text as a client shows it. */
-function textOf(block: RpcObject): string {
+function renderBlock(block: RpcObject): string {
   return block.type === "text" && typeof block.text === "string" ? block.text : JSON.stringify(block);
-}
-
-function blockItem(block: RpcObject): unknown {
-  if (block.type === "text") return textOf(block);
-  if (!isMedia(block)) return block;
-  const { data, resource, ...facts } = block;
-  return { ...facts, note: "sent with the first page" };
 }
 
 type Data = RpcObject | readonly unknown[];
 
-function itemizeStructured(result: RpcObject, text: string, shown: readonly string[]): ItemizedResult {
+function itemizeStructured(result: RpcObject, text: string, texts: readonly string[]): ItemizedResult {
   const data = hasLongNumbers(text) ? undefined : (result.structuredContent as Data);
   if (data === undefined) return itemizeLines(text);
-  const told = shown.filter((each) => !isToldBy(each, data, text)).join("\n");
-  if (told.length > largestSize(data, text)) {
-    const fields = besideFrame(Array.isArray(data) ? { items: data } : (data as RpcObject));
-    return { fields, itemsName: "text_content_lines", items: linesOf(told) };
+  const uncovered = texts.filter((each) => !isCovered(each, data, text)).join("\n");
+  // Characters of what would be paged, as written.
+  const size =
+    Array.isArray(data) || isManyMembers(text, 0, text.length)
+      ? text.length
+      : measure(largestMember(membersOf(text, 0)));
+  if (uncovered.length > size) {
+    const fields = avoidFrameNames(Array.isArray(data) ? { items: data } : (data as RpcObject));
+    return { fields, itemsName: "text_content_lines", items: splitText(uncovered) };
   }
   const itemized = itemizeData(data, text);
   // Some clients show the model only the text, so a page of the data must include what only the text has.
-  return told === "" ? itemized : { ...itemized, fields: { ...itemized.fields, text_content: told } };
+  return uncovered === "" ? itemized : { ...itemized, fields: { ...itemized.fields, text_content: uncovered } };
 }
 
-/** Characters of what would be paged, as written. */
-function largestSize(data: Data, text: string): number {
-  return Array.isArray(data) || isManyMembers(text, 0, text.length)
-    ? text.length
-    : sizeOf(largestMember(membersOf(text, 0)));
-}
-
-function isToldBy(text: string, data: Data, dataText: string): boolean {
+function isCovered(text: string, data: Data, dataText: string): boolean {
   if (text === "" || Object.values(data).includes(text) || isWrittenIn(text, dataText)) return true;
   const parsed = parseData(text);
   if (!isPlainObject(parsed) || !isPlainObject(data)) return sameJson(parsed, data);
@@ -131,11 +131,11 @@ function parseData(text: string): Data | undefined {
 }
 
 function itemizeLines(text: string): ItemizedResult {
-  return { fields: {}, itemsName: "lines", items: linesOf(text) };
+  return { fields: {}, itemsName: "lines", items: splitText(text) };
 }
 
 /** One by one, because a list of the ten million lines of 100 MB would take several times the memory. */
-function linesOf(text: string): Iterable<string> {
+function splitText(text: string): Iterable<string> {
   return {
     *[Symbol.iterator]() {
       let start = 0;
@@ -153,21 +153,20 @@ function itemizeData(data: Data, text: string): ItemizedResult {
   if (Array.isArray(data)) return { fields: {}, itemsName: "items", items: data };
   const root = data as RpcObject;
   const path = largestPath(root, text);
-  if (path === undefined) return { fields: besideFrame(root), itemsName: "items", items: [] };
+  if (path === undefined) return { fields: avoidFrameNames(root), itemsName: "items", items: [] };
   const part = path.reduce<unknown>((value, key) => (value as RpcObject)[key], root);
-  const fields = path.length === 0 ? {} : besideFrame(without(root, path));
+  const fields = path.length === 0 ? {} : avoidFrameNames(without(root, path));
   const name = path.at(-1) ?? "members";
-  if (typeof part === "string") return { fields, itemsName: `${name}_lines`, items: linesOf(part) };
-  return { fields, itemsName: name, items: isPlainObject(part) ? memberItems(part) : (part as unknown[]) };
-}
-
-/** Yields objects that together are the object. */
-function memberItems(object: RpcObject): RpcObject[] {
-  return Object.entries(object).map(([name, value]) => ({ [name]: value }));
+  if (typeof part === "string") return { fields, itemsName: `${name}_lines`, items: splitText(part) };
+  return {
+    fields,
+    itemsName: name,
+    items: isPlainObject(part) ? Object.entries(part).map(([name, value]) => ({ [name]: value })) : (part as unknown[]),
+  };
 }
 
 /** A page uses these names for its own facts. Paged lists of other servers often have some of them too. */
-function besideFrame(fields: RpcObject): RpcObject {
+function avoidFrameNames(fields: RpcObject): RpcObject {
   const names = Object.keys(fields).filter((name) => frameNames.has(name) || name === errorField);
   if (names.length === 0) return fields;
   const others = Object.entries(fields).filter(([name]) => !names.includes(name));
@@ -194,26 +193,22 @@ function largestPath(root: RpcObject, text: string): string[] | undefined {
   return undefined;
 }
 
-/** Shorter ones can be fields of every page. */
-const mostFieldsCharacters = 2_000;
-/** A member with a smaller share is not the main content of its object. */
-const leastShare = 0.1;
-
 function isManyMembers(text: string, start: number, end: number): boolean {
   const size = end - start;
-  return size > mostFieldsCharacters && sizeOf(largestMember(membersOf(text, start))) < size * leastShare;
+  // Shorter members can be fields of every page, and a member with a smaller share is not the main content.
+  return size > 2_000 && measure(largestMember(membersOf(text, start))) < size * 0.1;
 }
 
 /** If a name occurs twice, the last one counts. */
 function largestMember(members: readonly JsonMember[]): JsonMember | undefined {
   const byName = new Map(members.map((member) => [member.name, member]));
   return [...byName.values()].reduce<JsonMember | undefined>(
-    (best, each) => (sizeOf(each) > sizeOf(best) ? each : best),
+    (best, each) => (measure(each) > measure(best) ? each : best),
     undefined,
   );
 }
 
-function sizeOf(member: JsonMember | undefined): number {
+function measure(member: JsonMember | undefined): number {
   return member === undefined ? 0 : member.value.end - member.value.start;
 }
 
@@ -284,60 +279,44 @@ async function fitResult(
   const fields = result.isError === true ? { [errorField]: true, ...itemized.fields } : itemized.fields;
   const deliver = (shownTokens?: number): Promise<Delivered> =>
     paging.session.deliver({ ...itemized, fields, offset: 0 }, { tool, args, share, shownTokens });
-  const shown = countShown([textsOf(result), places.structuredText ?? ""], share, paging);
-  const granted = await share.settle(shown ?? share.mostTokens, paging.patience);
-  if (shown !== undefined && granted >= shown) {
-    await paging.background.add(() => deliver(shown));
+  const tokens = countUnchanged([joinTexts(result), places.structuredText ?? ""], share, paging);
+  const granted = await share.settle(tokens ?? share.mostTokens, paging.patience);
+  if (tokens !== undefined && granted >= tokens) {
+    await paging.background.add(() => deliver(tokens));
     return message;
   }
   await paging.background.settled();
-  const preview = paging.isPreviewed?.() === true ? previewOf(result, { itemized, places, paging }) : undefined;
+  const preview = paging.isPreviewed?.() === true ? createPreview(result, { itemized, places, paging }) : undefined;
   const page = await deliver(preview && paging.counter.count(preview("k3vbq5zoha", 0)));
   const { envelope, id } = page;
   if (envelope.status === "error" || !paging.isKept()) return message;
   paging.gave(page);
-  return withPage(message, result, {
-    places,
-    format: paging.format,
-    text: preview?.(id, envelope.data.total) ?? page.text,
-  });
-}
-
-interface PlacedPage {
-  readonly places: Places;
-  readonly format: PageFormat | undefined;
-  readonly text: string;
-}
-
-/** Returns the message with the page as its content. Images and other media stay. */
-function withPage(message: string, result: RpcObject, { places, format = "json", text }: PlacedPage): string {
-  const media = blocksOf(result).filter(isMedia);
+  const text = preview?.(id, envelope.data.total) ?? page.text;
+  // Images and other media stay.
+  const media = readBlocks(result).filter(isMedia);
   const edits: JsonEdit[] = [];
   if (places.content !== undefined) {
     edits.push({ ...places.content, text: JSON.stringify([{ type: "text", text }, ...media]) });
   }
   // As text, only the text: some clients would show the model the structured content instead.
-  if (format === "text") edits.push(...withoutMember(places.members, "structuredContent"));
+  if (paging.format === "text") edits.push(...withoutMember(places.members, "structuredContent"));
   // Only if the result had structured content: clients that show only that would no longer show images.
   else if (places.structured !== undefined) edits.push({ ...places.structured, text });
   return applyEdits(message, edits);
 }
 
-/** The most bytes of a preview. */
-const mostPreviewBytes = 2_000;
-
-interface PreviewParts {
-  readonly itemized: ItemizedResult;
-  readonly places: Places;
-  readonly paging: Paging;
-}
-
 /** Returns a function that renders what a result has: its keys or columns, its first items, its size and its id. */
-function previewOf(
+function createPreview(
   result: RpcObject,
-  { itemized: { items, itemsName, fields }, places, paging }: PreviewParts,
+  parts: {
+    readonly itemized: ItemizedResult;
+    readonly places: ReturnType<typeof locate>;
+    readonly paging: Paging;
+  },
 ): (id: string, total: number | undefined) => string {
-  const bytes = Math.max(Buffer.byteLength(textsOf(result)), Buffer.byteLength(places.structuredText ?? ""));
+  const { itemized, places, paging } = parts;
+  const { items, itemsName, fields } = itemized;
+  const bytes = Math.max(Buffer.byteLength(joinTexts(result)), Buffer.byteLength(places.structuredText ?? ""));
   const [first] = items;
   const shape = isPlainObject(first) ? [`columns: ${Object.keys(first).join(", ")}`] : [];
   if (Object.keys(fields).length > 0) shape.push(`other keys: ${Object.keys(fields).join(", ")}`);
@@ -347,13 +326,14 @@ function previewOf(
     const size = `${count}${itemsName}, ${formatNumber(Math.ceil(bytes / 1_000))} kB`;
     const next = `next: ${paging.nextPageName()} token=${id}:offset:0`;
     const last = `[preview of ${size}; ${next} · search: recall id=${id} pattern=… · id ${id}]`;
-    const room = mostPreviewBytes - Buffer.byteLength([...facts, last].join("\n")) - 2;
-    return [...facts, headOf(items, room), last].filter((line) => line !== "").join("\n");
+    const maxBytes = 2_000;
+    const room = maxBytes - Buffer.byteLength([...facts, last].join("\n")) - 2;
+    return [...facts, takeHead(items, room), last].filter((line) => line !== "").join("\n");
   };
 }
 
 /** Returns the first items that fit, each on a line. */
-function headOf(items: Iterable<unknown>, room: number): string {
+function takeHead(items: Iterable<unknown>, room: number): string {
   const lines: string[] = [];
   let left = room;
   for (const item of items) {
@@ -379,44 +359,36 @@ function addNotice(message: string, notice: string): string {
   return applyEdits(message, [{ start: at, end: at, text: elements.length > 0 ? `,${block}` : block }]);
 }
 
-interface Places {
-  /** Of the result. */
-  readonly members: readonly JsonMember[];
-  readonly content: JsonRange | undefined;
-  readonly structured: JsonRange | undefined;
-  readonly structuredText: string | undefined;
-}
-
-function locate(message: string, { structuredContent }: RpcObject): Places {
+/** Finds the parts of the result in its message. */
+function locate(message: string, { structuredContent }: RpcObject) {
   const members = membersOf(message, memberOf(message, 0, "result")!.value.start);
   const find = (name: string): JsonRange | undefined => members.findLast((member) => member.name === name)?.value;
-  const content = find("content");
   const hasData = typeof structuredContent === "object" && structuredContent !== null;
   const structured = hasData ? find("structuredContent") : undefined;
   return {
-    ...{ members, content, structured },
+    members,
+    content: find("content"),
+    structured,
     structuredText: structured && message.slice(structured.start, structured.end),
   };
 }
 
 /** Joined with the longest separator that clients put between two blocks. */
-function textsOf(result: RpcObject): string {
-  const texts = blocksOf(result).filter((block) => !isMedia(block));
-  return texts.map(textOf).join("\n\n");
+function joinTexts(result: RpcObject): string {
+  const texts = readBlocks(result).filter((block) => !isMedia(block));
+  return texts.map(renderBlock).join("\n\n");
 }
-
-/** A larger result is always paged: counting it would take longer than paging it. */
-const mostCharacters = 1_000_000;
 
 /** Returns the tokens of a result that can pass unchanged, or undefined if it cannot. A client shows the text or the
  *  structured content. It is unknown which one, so both must fit, and the larger one counts. */
-function countShown(
+function countUnchanged(
   texts: readonly string[],
   { mostTokens }: CallShare,
   { counter, pageLimit }: Paging,
 ): number | undefined {
   const limit = pageLimit();
-  if (texts.some((text) => text.length > mostCharacters || shareOfLimit(text, limit) > 1)) return undefined;
+  // A larger result is always paged: counting it would take longer than paging it.
+  if (texts.some((text) => text.length > 1_000_000 || shareOfLimit(text, limit) > 1)) return undefined;
   const tokens = Math.max(...texts.map((text) => counter.count(text)));
   return tokens <= mostTokens ? tokens : undefined;
 }

@@ -4,7 +4,7 @@ import { didYouMean, isPlainObject, memberOf, messageOf, shorten } from "../../c
 import { createLineChannel } from "./line-stream.ts";
 import {
   isModern,
-  messagesOf,
+  parseMessages,
   type RpcMessage,
   type RpcObject,
   renderAnswer,
@@ -24,7 +24,8 @@ export function hideTools(inner: ServerConnection, about: string): ServerConnect
   const underWay = new Set<string>();
   const answer = async (request: LazyRequest): Promise<void> => {
     underWay.add(request.id);
-    const result = await answerCall(request, catalog).catch((error: unknown) => refuse(messageOf(error)));
+    const answered = catalog.tools().then((tools) => answerCall(request, tools));
+    const result = await answered.catch((error: unknown) => refuse(messageOf(error)));
     const isCancelled = !underWay.delete(request.id);
     if (isCancelled) return;
     if (result === undefined) return inner.send(asRealCall(request));
@@ -48,7 +49,7 @@ export function hideTools(inner: ServerConnection, about: string): ServerConnect
     ...inner,
     lines: toClient.lines,
     async send(line) {
-      for (const received of messagesOf(Buffer.from(line))) await take(received);
+      for (const received of parseMessages(Buffer.from(line))) await take(received);
     },
   };
 }
@@ -75,7 +76,7 @@ function fixedTools(about: string): object[] {
   return [
     {
       name: "find_tool",
-      description: `Find tools of ${about} by words. Returns up to ${mostFound}, best first, each with a summary.`,
+      description: `Find tools of ${about} by words. Returns up to ${maxFound}, best first, each with a summary.`,
       inputSchema: schemaOf({ query: text("What the tool should do; empty for all names.") }, ["query"]),
       annotations: readOnly,
     },
@@ -121,24 +122,23 @@ function refuse(text: string): CallResult {
 }
 
 /** Returns our answer, or undefined if the call is for the server. */
-async function answerCall({ tool, args }: LazyRequest, catalog: Catalog): Promise<CallResult | undefined> {
-  const tools = await catalog.tools();
-  if (tool === "find_tool") return say(foundText(tools, String(args.query ?? "")));
+async function answerCall({ tool, args }: LazyRequest, tools: readonly HiddenTool[]): Promise<CallResult | undefined> {
+  if (tool === "find_tool") return say(listFound(tools, String(args.query ?? "")));
   if (tool !== "describe_tool" && !isCaller(tool)) {
     return refuse(`There is no tool ${tool} here. Find tools with find_tool and call them with call_tool.`);
   }
   const found = tools.find(({ name }) => name === args.name);
-  if (found === undefined) return refuse(unknownText(tools, String(args.name)));
-  if (tool === "describe_tool") return say(described(found));
+  if (found === undefined) return refuse(explainUnknown(tools, String(args.name)));
+  if (tool === "describe_tool") return say(describe(found));
   if (tool === "call_read_tool" && !isReadOnly(found)) {
     return refuse(`${found.name} is not marked as read-only. Call it with call_tool.`);
   }
-  const problem = await checkArguments(found, argumentsOf(args));
+  const problem = await checkArguments(found, parseArguments(args));
   return problem === undefined ? undefined : refuse(problem);
 }
 
 /** Some models write the arguments as a text. */
-function argumentsOf(args: RpcObject): unknown {
+function parseArguments(args: RpcObject): unknown {
   if (typeof args.arguments !== "string") return args.arguments ?? {};
   try {
     return JSON.parse(args.arguments);
@@ -152,13 +152,9 @@ function asRealCall({ text, args }: LazyRequest): string {
   const params = memberOf(text, 0, "params")!.value;
   const outer = memberOf(text, params.start, "arguments")!.value;
   const inner = memberOf(text, outer.start, "arguments")?.value;
-  const written = inner === undefined ? "{}" : text.slice(inner.start, inner.end);
-  const replaced = typeof args.arguments === "string" ? args.arguments : written;
-  return replaceParams(text, { name: JSON.stringify(args.name), arguments: replaced });
-}
-
-function replaceParams(text: string, values: Readonly<Record<string, string>>): string {
-  return Object.entries(values).reduce((line, [name, json]) => replaceAt(line, ["params", name], json), text);
+  const own = inner === undefined ? "{}" : text.slice(inner.start, inner.end);
+  const named = replaceAt(text, ["params", "name"], JSON.stringify(args.name));
+  return replaceAt(named, ["params", "arguments"], typeof args.arguments === "string" ? args.arguments : own);
 }
 
 /** A tool as its server defines it. */
@@ -172,20 +168,10 @@ interface HiddenTool {
   readonly length: number;
 }
 
-interface Catalog {
-  tools(): Promise<readonly HiddenTool[]>;
-  /** Whether a line of the server is only for the catalog. */
-  takes(line: Buffer): boolean;
-}
-
-/** Changes of the list are small messages. */
-const mostNoticeBytes = 1_000;
 const listChanged = "notifications/tools/list_changed";
-/** A server's list may never end. */
-const mostPages = 1_000;
 
 /** Reads the server's list when it is first needed, and again after it has changed. */
-function createCatalog(send: ServerConnection["send"]): Catalog {
+function createCatalog(send: ServerConnection["send"]) {
   const asked = new Map<string, (answer: WrittenMessage) => void>();
   let lastId = 0;
   let known: Promise<readonly HiddenTool[]> | undefined;
@@ -201,29 +187,34 @@ function createCatalog(send: ServerConnection["send"]): Catalog {
     const tools: HiddenTool[] = [];
     let cursor: unknown;
     let pages = 0;
+    // A server's list may never end.
     do {
       const { result } = (await ask(cursor)).message;
       const found: unknown[] = Array.isArray(result?.tools) ? result.tools : [];
       for (const tool of found.filter(isPlainObject)) tools.push(readTool(tool));
       cursor = result?.nextCursor ?? undefined;
       pages += 1;
-    } while (cursor !== undefined && pages < mostPages);
+    } while (cursor !== undefined && pages < 1_000);
     if (tools.length === 0) known = undefined;
     return tools;
   };
   return {
-    tools: () => {
+    tools(): Promise<readonly HiddenTool[]> {
       known ??= read();
       return known;
     },
-    takes(line) {
+    /** Whether a line of the server is only for the catalog. */
+    takes(line: Buffer): boolean {
+      // Changes of the list are small messages.
       const isChange =
-        line.length < mostNoticeBytes &&
+        line.length < 1_000 &&
         line.includes(listChanged) &&
-        messagesOf(line).every(({ message: { method } }) => method === listChanged);
+        parseMessages(line).every(({ message: { method } }) => method === listChanged);
       if (isChange) known = undefined;
       if (isChange || asked.size === 0) return isChange;
-      const own = messagesOf(line).find(({ message: { id, method } }) => method === undefined && asked.has(id ?? ""));
+      const own = parseMessages(line).find(
+        ({ message: { id, method } }) => method === undefined && asked.has(id ?? ""),
+      );
       if (own === undefined) return false;
       const { id = "" } = own.message;
       asked.get(id)?.(own);
@@ -232,28 +223,27 @@ function createCatalog(send: ServerConnection["send"]): Catalog {
   };
 }
 
-/** A word of the name counts as much as several of the description. */
-const nameWeight = 4;
-
 function readTool(tool: RpcObject): HiddenTool {
   const { name, description = "", inputSchema, annotations } = tool;
   const words = new Map<string, number>();
   const add = (text: string, weight: number): void => {
-    for (const word of wordsOf(text)) words.set(word, (words.get(word) ?? 0) + weight);
+    for (const word of splitWords(text)) words.set(word, (words.get(word) ?? 0) + weight);
   };
-  add(String(name), nameWeight);
+  // A word of the name counts as much as several of the description.
+  add(String(name), 4);
   add(String(description), 1);
   return {
     name: String(name),
     description: String(description),
     inputSchema: isPlainObject(inputSchema) ? inputSchema : { type: "object" },
     annotations: isPlainObject(annotations) ? annotations : {},
-    ...{ words, length: [...words.values()].reduce((sum, count) => sum + count, 0) },
+    words,
+    length: [...words.values()].reduce((sum, count) => sum + count, 0),
   };
 }
 
 /** Lower-case words without a plural s: `takeScreenshots` has `take` and `screenshot`. */
-function wordsOf(text: string): string[] {
+function splitWords(text: string): string[] {
   const parts =
     text
       .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
@@ -262,14 +252,14 @@ function wordsOf(text: string): string[] {
   return parts.map((word) => (word.length > 3 ? word.replace(/(?<!s)s$/, "") : word));
 }
 
-const mostFound = 8;
-/** The usual parameters of BM25. */
-const [saturation, lengthWeight] = [1.2, 0.75];
+const maxFound = 8;
 
 /** Ranks tools by the query's words in their names and descriptions (BM25). Equal ones are ordered by name. */
 function rank(tools: readonly HiddenTool[], query: string): HiddenTool[] {
+  // The usual parameters of BM25.
+  const [saturation, lengthWeight] = [1.2, 0.75];
   const average = tools.reduce((sum, { length }) => sum + length, 0) / tools.length;
-  const words = wordsOf(query).filter((word) => word.length > 1);
+  const words = splitWords(query).filter((word) => word.length > 1);
   const terms = [...new Set(words)].map((word) => {
     const having = tools.filter(({ words }) => words.has(word)).length;
     return { word, rarity: Math.log(1 + (tools.length - having + 0.5) / (having + 0.5)) };
@@ -287,16 +277,20 @@ function rank(tools: readonly HiddenTool[], query: string): HiddenTool[] {
     .map(({ tool }) => tool);
 }
 
-function foundText(tools: readonly HiddenTool[], query: string): string {
+function listFound(tools: readonly HiddenTool[], query: string): string {
   if (tools.length === 0) return "No server offers a tool yet. Try again later.";
   const names = tools.map(({ name }) => name).join(", ");
-  if (wordsOf(query).length === 0) return `${tools.length} tools: ${names}`;
-  const found = rank(tools, query).slice(0, mostFound);
+  if (splitWords(query).length === 0) return `${tools.length} tools: ${names}`;
+  const found = rank(tools, query).slice(0, maxFound);
   if (found.length === 0) return `No tool has a word of "${shorten(query, 100)}". All ${tools.length} tools: ${names}`;
-  return found.map((tool) => `${tool.name} [${kindOf(tool)}]: ${summaryOf(tool)}`).join("\n");
+  const lines = found.map((tool) => {
+    const [summary = ""] = tool.description.trim().split(/(?<=[.!?])\s|\n/);
+    return `${tool.name} [${describeKind(tool)}]: ${shorten(summary, 120)}`;
+  });
+  return lines.join("\n");
 }
 
-function unknownText(tools: readonly HiddenTool[], name: string): string {
+function explainUnknown(tools: readonly HiddenTool[], name: string): string {
   const hint = didYouMean(
     name,
     tools.map((tool) => tool.name),
@@ -311,29 +305,22 @@ function isReadOnly({ annotations }: HiddenTool): boolean {
 }
 
 /** Without annotations, a tool may do anything. */
-function kindOf(tool: HiddenTool): string {
+function describeKind(tool: HiddenTool): string {
   if (isReadOnly(tool)) return "read-only";
   return tool.annotations.destructiveHint === false ? "makes changes" : "may be destructive";
 }
 
-function summaryOf({ description }: HiddenTool): string {
-  const [first = ""] = description.trim().split(/(?<=[.!?])\s|\n/);
-  return shorten(first, 120);
-}
-
-function described(tool: HiddenTool): string {
+function describe(tool: HiddenTool): string {
   const { name, description, inputSchema, annotations } = tool;
   const caller = isReadOnly(tool) ? "call_read_tool" : "call_tool";
   const { title, ...hints } = annotations;
   return [
-    `${name} [${kindOf(tool)}], to be called with ${caller}`,
+    `${name} [${describeKind(tool)}], to be called with ${caller}`,
     ...(Object.keys(hints).length === 0 ? [] : [`Annotations: ${JSON.stringify(hints)}`]),
     ...(description === "" ? [] : [description.trim()]),
-    `Arguments: ${schemaText(inputSchema)}`,
+    `Arguments: ${renderSchema(inputSchema)}`,
   ].join("\n");
 }
-
-const mostSchemaCharacters = 2_000;
 
 /** Returns what is wrong with the arguments, and what the tool takes. */
 async function checkArguments({ name, inputSchema }: HiddenTool, args: unknown): Promise<string | undefined> {
@@ -346,11 +333,11 @@ async function checkArguments({ name, inputSchema }: HiddenTool, args: unknown):
     // The server's schema is not valid. The server itself checks the arguments.
   }
   if (problem === undefined) return undefined;
-  const told = shorten(problem.replace(/\.$/, ""), 600);
-  return `The arguments of ${name} are not valid: ${told}. It takes: ${shorten(schemaText(inputSchema), mostSchemaCharacters)}`;
+  const reason = shorten(problem.replace(/\.$/, ""), 600);
+  return `The arguments of ${name} are not valid: ${reason}. It takes: ${shorten(renderSchema(inputSchema), 2_000)}`;
 }
 
 /** The dialect is of no use to a model. */
-function schemaText({ $schema, ...schema }: RpcObject): string {
+function renderSchema({ $schema, ...schema }: RpcObject): string {
   return JSON.stringify(schema);
 }

@@ -2,19 +2,18 @@
  *  results become pages, and calls of our tools never reach the server. */
 
 import { applyEdits, elementsOf, isPlainObject, memberOf, membersOf, messageOf } from "../../core/text/index.ts";
-import type { Counter } from "../../core/tokens/index.ts";
-import type { Delivered, Session, ToolSchema } from "../session/index.ts";
+import type { Delivered, ToolSchema } from "../session/index.ts";
 import { countContext } from "./client-limits.ts";
 import { errorField, type PagedCall, type Paging, pageResult, type ResultCall } from "./itemize-result.ts";
 import { releaseLine } from "./line-stream.ts";
-import { type Answer, nextPageTool, type PageTool, recallPageTool, settle, toCallResult } from "./page-tools.ts";
+import { nextPageTool, type PageTool, recallPageTool, settle, toCallResult } from "./page-tools.ts";
 import {
-  clientNameOf,
   isModern,
   type ParsedLine,
   parseLine,
   type RpcMessage,
   type RpcObject,
+  readClientName,
   renderAnswer,
   withoutMember,
 } from "./rpc-message.ts";
@@ -38,7 +37,7 @@ export interface ClientLine {
   readonly answers: readonly Promise<string | undefined>[];
 }
 
-export interface LineProxyOptions extends Omit<Paging, "background" | "gave" | "nextPageName"> {
+interface LineProxyOptions extends Omit<Paging, "background" | "gave" | "nextPageName"> {
   clientIs(name: string): void;
   log(text: string): void;
   /** Leaves out of results what the client already has. */
@@ -53,16 +52,16 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
   const background = createBackground((error) => options.log(`a result could not be stored: ${messageOf(error)}`));
   const ownTools = createOwnTools();
   const ownCalls = createOwnCalls({ ...options, tools: ownTools, background });
-  const told = createToldContext({ ...options, background });
+  const context = createContextCount({ ...options, background });
   const tasks = createTaskCalls(options);
   const asked = createAwaitedAnswers({ ...options, tasks });
 
   const remember = (message: RpcMessage): void => {
-    const name = clientNameOf(message);
+    const name = readClientName(message);
     if (name !== undefined) options.clientIs(name);
     if (asked.add(message) !== "list" || message.params?.cursor !== undefined) return;
     ownTools.beginList();
-    told.beginList();
+    context.beginList();
   };
   const edit = async (text: string, message: RpcMessage, paging: Paging): Promise<string> => {
     const request = asked.take(message);
@@ -72,12 +71,12 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
       return text;
     }
     if (request === "greeting") {
-      await told.greeted(result.instructions);
+      await context.greeted(result.instructions);
       return text;
     }
     if (request === "list") {
       const list = ownTools.addTo(text, result);
-      await told.listed((JSON.parse(list) as RpcMessage).result?.tools);
+      await context.listed((JSON.parse(list) as RpcMessage).result?.tools);
       return list;
     }
     if (!("task" in request)) {
@@ -127,20 +126,12 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
 /** Which answers of the server are inspected. `task` is the state of a call, with its result once it exists. */
 type AwaitedAnswer = ResultCall | { readonly task: ResultCall } | "list" | "greeting";
 
-interface AwaitedAnswers {
-  isEmpty(): boolean;
-  /** Returns what will be inspected in the answer. */
-  add(request: RpcMessage): AwaitedAnswer | undefined;
-  /** Returns the request that the message answers, and removes it. */
-  take(answer: RpcMessage): AwaitedAnswer | undefined;
-}
-
 interface AwaitOptions extends Pick<LineProxyOptions, "session" | "realCall" | "intake"> {
-  readonly tasks: TaskCalls;
+  readonly tasks: ReturnType<typeof createTaskCalls>;
 }
 
 /** The requests that the server has not answered yet. */
-function createAwaitedAnswers(options: AwaitOptions): AwaitedAnswers {
+function createAwaitedAnswers(options: AwaitOptions) {
   const asked = new Map<string, AwaitedAnswer>();
   const forget = (id: string): void => {
     endCall(asked.get(id), options);
@@ -148,7 +139,8 @@ function createAwaitedAnswers(options: AwaitOptions): AwaitedAnswers {
   };
   return {
     isEmpty: () => asked.size === 0,
-    add(message) {
+    /** Returns what will be inspected in the answer. */
+    add(message: RpcMessage): AwaitedAnswer | undefined {
       const { id, cancels } = message;
       if (cancels !== undefined) forget(cancels);
       if (id === undefined) return undefined;
@@ -158,7 +150,8 @@ function createAwaitedAnswers(options: AwaitOptions): AwaitedAnswers {
       asked.set(id, awaited);
       return awaited;
     },
-    take({ id, method }) {
+    /** Returns the request that the message answers, and removes it. */
+    take({ id, method }: RpcMessage): AwaitedAnswer | undefined {
       if (id === undefined || method !== undefined) return undefined;
       const awaited = asked.get(id);
       asked.delete(id);
@@ -176,7 +169,7 @@ function awaitedBy(message: RpcMessage, { tasks, session, realCall, intake }: Aw
     case "tools/list":
       return "list";
     case "tools/call": {
-      const named = { tool: String(message.params?.name), args: argsOf(message) };
+      const named = { tool: String(message.params?.name), args: readArgs(message) };
       const call = realCall?.(named.tool, named.args) ?? named;
       const made = { ...call, share: session.beginCall(call.tool) };
       intake?.begin(made);
@@ -226,29 +219,22 @@ async function editMessages(
 
 /** Calls that run as tasks. The tool's result comes later, in the answer to another request: tasks/result in revision
  *  2025-11-25, tasks/get in the extension of revision 2026-07-28, whose answer has the result as a member. */
-interface TaskCalls {
-  /** Remembers the call if the answer says that it has become a task. */
-  began(result: RpcObject, call: ResultCall): boolean;
-  /** Returns the call whose result is asked for. An unknown task, as after a restart, was a call too. */
-  find(request: RpcMessage): ResultCall;
-}
-
-/** The number of remembered calls, the newest ones. */
-const mostTasks = 1_000;
-
-function createTaskCalls(options: Pick<LineProxyOptions, "intake">): TaskCalls {
+function createTaskCalls(options: Pick<LineProxyOptions, "intake">) {
   const calls = new Map<unknown, ResultCall>();
   return {
-    began(result, call) {
+    /** Remembers the call if the answer says that it has become a task. */
+    began(result: RpcObject, call: ResultCall): boolean {
       const task = result.resultType === "task" ? result : result.task;
       const taskId = isPlainObject(task) && !("content" in result) ? task.taskId : undefined;
       if (taskId === undefined) return false;
       endCall(call, options);
       calls.set(taskId, { tool: call.tool, args: call.args });
-      for (const oldest of calls.keys()) if (calls.size > mostTasks) calls.delete(oldest);
+      // Only the newest calls are remembered.
+      for (const oldest of calls.keys()) if (calls.size > 1_000) calls.delete(oldest);
       return true;
     },
-    find({ params }) {
+    /** Returns the call whose result is asked for. An unknown task, as after a restart, was a call too. */
+    find({ params }: RpcMessage): ResultCall {
       const taskId = params?.taskId;
       return calls.get(taskId) ?? { tool: "task", args: { taskId } };
     },
@@ -264,34 +250,23 @@ async function pageTask(message: string, task: RpcObject, options: PagedCall): P
 }
 
 /** Counts what the wrapped server and our tools put into the client's context before any call. */
-interface ToldContext {
-  /** The server's answer to the handshake, or to a question about what it is. */
-  greeted(instructions: unknown): Promise<void>;
-  /** A listing begins. An earlier listing no longer counts. */
-  beginList(): void;
-  /** A page of the list, including our tools. */
-  listed(tools: unknown): Promise<void>;
-}
-
-interface ToldContextOptions {
-  readonly session: Session;
-  readonly counter: Counter;
-  readonly background: Background;
-}
-
-function createToldContext({ session, counter, background }: ToldContextOptions): ToldContext {
+function createContextCount(options: Pick<Paging, "session" | "counter" | "background">) {
+  const { session, counter, background } = options;
   let instructions = 0;
   let tools = 0;
   const record = (): Promise<void> => background.add(() => session.record("system", instructions + tools));
   return {
-    greeted(text) {
+    /** The server's answer to the handshake, or to a question about what it is. */
+    greeted(text: unknown): Promise<void> {
       instructions = typeof text === "string" ? counter.count(text) : 0;
       return record();
     },
-    beginList() {
+    /** A listing begins. An earlier listing no longer counts. */
+    beginList(): void {
       tools = 0;
     },
-    listed(page) {
+    /** A page of the list, including our tools. */
+    listed(page: unknown): Promise<void> {
       tools += countContext(counter, { tools: Array.isArray(page) ? page : [] });
       return record();
     },
@@ -306,8 +281,6 @@ export interface Background {
   settled(): Promise<void>;
 }
 
-const mostWaiting = 100;
-
 export function createBackground(onFailure: (error: unknown) => void): Background {
   let last: Promise<void> = Promise.resolve();
   let waiting = 0;
@@ -320,61 +293,50 @@ export function createBackground(onFailure: (error: unknown) => void): Backgroun
         .finally(() => {
           waiting -= 1;
         });
-      if (waiting > mostWaiting) await last;
+      if (waiting > 100) await last;
     },
     settled: () => last,
   };
 }
 
 /** The tools that a wrapped server gets in addition, under names that it does not have. */
-interface OwnTools {
-  /** Returns which of our tools a call means, if any. */
-  find(name: string, args: RpcObject): PageTool<Delivered> | undefined;
-  nextPageName(): string;
-  /** A page was sent, so its tokens are ours. */
-  gave(page: Delivered): void;
-  /** A listing begins. The names of an earlier one no longer count. */
-  beginList(): void;
-  /** Returns the list with our tools at the end, if this is its last page. */
-  addTo(message: string, result: RpcObject): string;
-}
-
-const tools = [nextPageTool, recallPageTool] as const;
-const prefix = "plimsoll_";
-/** The number of remembered tokens, the newest ones. */
-const mostGiven = 1_000;
-
-function createOwnTools(): OwnTools {
+function createOwnTools() {
+  const tools = [nextPageTool, recallPageTool] as const;
   let theirs = new Set<string>();
   const given = new Set<string>();
-  const nameOf = ({ name }: ToolSchema): string => (theirs.has(name) ? `${prefix}${name}` : name);
+  const rename = ({ name }: ToolSchema): string => (theirs.has(name) ? `plimsoll_${name}` : name);
   return {
-    find(name, args) {
+    /** Returns which of our tools a call means, if any. */
+    find(name: string, args: RpcObject): PageTool<Delivered> | undefined {
       // A model that has a token may use the tool's usual name, even if that is a name of the server.
       if (name === nextPageTool.name && given.has(String(args.token))) return nextPageTool;
-      return tools.find((tool) => nameOf(tool) === name);
+      return tools.find((tool) => rename(tool) === name);
     },
-    nextPageName: () => nameOf(nextPageTool),
-    gave({ envelope }) {
+    nextPageName: (): string => rename(nextPageTool),
+    /** A page was sent, so its tokens are ours. */
+    gave({ envelope }: Delivered): void {
       if (envelope.status === "error") return;
       const { continuation_token, left_out } = envelope.data;
       for (const token of [continuation_token, left_out?.token]) if (token !== undefined) given.add(token);
-      for (const token of given) if (given.size > mostGiven) given.delete(token);
+      // Only the newest tokens are remembered.
+      for (const token of given) if (given.size > 1_000) given.delete(token);
     },
-    beginList() {
+    /** A listing begins. The names of an earlier one no longer count. */
+    beginList(): void {
       theirs = new Set();
     },
-    addTo(message, result) {
+    /** Returns the list with our tools at the end, if this is its last page. */
+    addTo(message: string, result: RpcObject): string {
       if (!Array.isArray(result.tools)) return message;
       for (const tool of result.tools) if (isPlainObject(tool)) theirs.add(String(tool.name));
       const isLast = result.nextCursor === undefined || result.nextCursor === null;
-      return editList(message, isLast ? tools.map((tool) => render(tool, nameOf(tool))) : []);
+      const added = tools.map((tool) => {
+        const { description, inputSchema } = tool;
+        return JSON.stringify({ name: rename(tool), description, inputSchema, annotations: { readOnlyHint: true } });
+      });
+      return editList(message, isLast ? added : []);
     },
   };
-}
-
-function render({ description, inputSchema }: ToolSchema, name: string): string {
-  return JSON.stringify({ name, description, inputSchema, annotations: { readOnlyHint: true } });
 }
 
 function editList(message: string, added: readonly string[]): string {
@@ -390,18 +352,13 @@ function editList(message: string, added: readonly string[]): string {
 }
 
 /** Calls of our tools, which never reach the wrapped server. */
-interface OwnCalls {
-  /** Returns the line that answers the message, or nothing if the client cancelled the call. Undefined if it is not for
-   *  us. */
-  take(message: RpcMessage): Promise<string | undefined> | undefined;
-}
-
-interface OwnCallsOptions extends Pick<Paging, "session" | "format">, Pick<LineProxyOptions, "original"> {
-  readonly tools: OwnTools;
-  readonly background: Background;
-}
-
-function createOwnCalls({ session, format, tools, background, original }: OwnCallsOptions): OwnCalls {
+function createOwnCalls(
+  options: Pick<LineProxyOptions, "session" | "format" | "original"> & {
+    readonly tools: ReturnType<typeof createOwnTools>;
+    readonly background: Background;
+  },
+) {
+  const { session, format, tools, background, original } = options;
   const underWay = new Set<string>();
   const answer = async (
     tool: PageTool<Delivered>,
@@ -409,7 +366,7 @@ function createOwnCalls({ session, format, tools, background, original }: OwnCal
   ): Promise<string | undefined> => {
     const { id } = message;
     underWay.add(id);
-    const args = argsOf(message);
+    const args = readArgs(message);
     // Everything before the call must be stored, so that the call can recall it.
     await background.settled();
     const found = await settle(async () => {
@@ -417,27 +374,26 @@ function createOwnCalls({ session, format, tools, background, original }: OwnCal
       tools.gave(delivered);
       return delivered;
     }, format);
-    const result = { ...toCallResult(found, format), ...(isToolError(found) ? { isError: true } : {}) };
+    const { data } = found.envelope as { readonly data?: unknown };
+    // It may be a page of a result that was an error.
+    const isError = isPlainObject(data) && data[errorField] === true;
+    const result = { ...toCallResult(found, format), ...(isError ? { isError: true } : {}) };
     const complete = isModern(message) ? { ...result, resultType: "complete" } : result;
     return underWay.delete(id) ? renderAnswer(id, { result: complete }) : undefined;
   };
   return {
-    take(message) {
+    /** Returns the line that answers the message, or nothing if the client cancelled the call. Undefined if it is not
+     *  for us. */
+    take(message: RpcMessage): Promise<string | undefined> | undefined {
       const { id, cancels, method, params } = message;
       if (cancels !== undefined) return underWay.delete(cancels) ? Promise.resolve(undefined) : undefined;
       if (id === undefined || method !== "tools/call") return undefined;
-      const tool = tools.find(String(params?.name), argsOf(message));
+      const tool = tools.find(String(params?.name), readArgs(message));
       return tool === undefined ? undefined : answer(tool, { ...message, id });
     },
   };
 }
 
-function argsOf({ params }: RpcMessage): RpcObject {
+function readArgs({ params }: RpcMessage): RpcObject {
   return isPlainObject(params?.arguments) ? params.arguments : {};
-}
-
-/** Whether it is a page of a result that was an error. */
-function isToolError({ envelope }: Answer): boolean {
-  const { data } = envelope as { readonly data?: unknown };
-  return isPlainObject(data) && data[errorField] === true;
 }

@@ -72,7 +72,7 @@ test("a write resolves when the reader has taken the line, and a gone reader blo
   await Promise.all([...writes, write("three\n")]);
 });
 
-const limits = { largeBytes: 20, mostBytes: 60 };
+const limits = { largeBytes: 20, maxBytes: 60 };
 
 test("returns everything that was added, of any length", () => {
   const part = fc.uint8Array({ maxLength: 25 }).map((bytes) => Buffer.from(bytes));

@@ -15,18 +15,17 @@ export interface LineEnds {
   readonly tail: string;
 }
 
-export interface LongLines {
-  /** Called with a line that is too long. Returns what is read in its place, if anything. */
-  replace(ends: LineEnds): string | undefined;
-  readonly maxBytes?: number | undefined;
-}
-
 /** Yields the lines of a stream. The last line may have no line break. Throws if a line is twice as long as the longest
  *  one that is read: nobody knows whether it ever ends. */
 export async function* readMessageLines(
   source: AsyncIterable<Buffer>,
-  { replace, maxBytes = maxLineBytes }: LongLines,
+  options: {
+    /** Called with a line that is too long. Returns what is read in its place, if anything. */
+    replace(ends: LineEnds): string | undefined;
+    readonly maxBytes?: number | undefined;
+  },
 ): AsyncGenerator<Buffer> {
+  const { replace, maxBytes = maxLineBytes } = options;
   const begun = createLimitedBuffer(maxBytes);
   const take = (): Buffer | undefined => {
     const line = begun.take();
@@ -37,7 +36,7 @@ export async function* readMessageLines(
   let isBegun = false;
   for await (const chunk of source) {
     let start = 0;
-    for (let end = chunk.indexOf(lineBreak); end >= 0; end = chunk.indexOf(lineBreak, start)) {
+    for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, start)) {
       begun.add(chunk.subarray(start, end + 1));
       const line = take();
       if (line !== undefined) yield line;
@@ -52,7 +51,6 @@ export async function* readMessageLines(
   if (last !== undefined) yield last;
 }
 
-const lineBreak = 0x0a;
 const endBytes = 4_096;
 
 /** Of a line above the limit, only the ends are kept. */
@@ -67,13 +65,14 @@ function createLimitedBuffer(maxBytes: number): { add(bytes: Buffer): void; take
         throw new ContextError("unreadable_input", `a line has more than ${formatNumber(2 * maxBytes)} bytes`);
       }
       if (ends !== undefined) {
-        ends.tail = copyOf(Buffer.concat([ends.tail, bytes.subarray(-endBytes)]).subarray(-endBytes));
+        // A copy, because a view would keep all of the memory.
+        ends.tail = Buffer.from(Buffer.concat([ends.tail, bytes.subarray(-endBytes)]).subarray(-endBytes));
         return;
       }
       whole.add(bytes);
       if (length <= maxBytes) return;
       const line = whole.take();
-      ends = { head: copyOf(line.subarray(0, endBytes)), tail: copyOf(line.subarray(-endBytes)) };
+      ends = { head: Buffer.from(line.subarray(0, endBytes)), tail: Buffer.from(line.subarray(-endBytes)) };
       freeLine(line);
     },
     take() {
@@ -82,11 +81,6 @@ function createLimitedBuffer(maxBytes: number): { add(bytes: Buffer): void; take
       return found ?? whole.take();
     },
   };
-}
-
-/** A view would keep all of the memory. */
-function copyOf(bytes: Buffer): Buffer {
-  return Buffer.from(bytes);
 }
 
 function freeLine(line: Buffer): void {
@@ -157,22 +151,21 @@ interface LineBuffer {
   take(): Buffer;
 }
 
-interface LineLimits {
-  /** Up to this size, parts are joined. */
-  readonly largeBytes: number;
-  /** From this size on, they are joined again. */
-  readonly mostBytes: number;
-}
-
 /** A string in Node has at most 2 ** 29 − 24 characters. A longer line is passed on unchanged. */
-const usualLimits: LineLimits = { largeBytes: 4_194_304, mostBytes: 2 ** 29 };
-
-export function createLineBuffer({ largeBytes, mostBytes }: LineLimits = usualLimits): LineBuffer {
+export function createLineBuffer(
+  limits: {
+    /** Up to this size, parts are joined. */
+    readonly largeBytes: number;
+    /** From this size on, they are joined again. */
+    readonly maxBytes: number;
+  } = { largeBytes: 4_194_304, maxBytes: 2 ** 29 },
+): LineBuffer {
+  const { largeBytes, maxBytes } = limits;
   let parts: Buffer[] = [];
   let length = 0;
-  let grown: GrowingBytes | undefined;
+  let grown: ReturnType<typeof reserve>;
   const grow = (): void => {
-    grown ??= reserve(mostBytes);
+    grown ??= reserve(maxBytes);
     for (const part of parts) grown?.add(part);
     if (grown !== undefined) parts = [];
   };
@@ -181,10 +174,10 @@ export function createLineBuffer({ largeBytes, mostBytes }: LineLimits = usualLi
       length += bytes.length;
       parts.push(bytes);
       if (length <= largeBytes) return;
-      if (length > mostBytes && grown !== undefined) {
+      if (length > maxBytes && grown !== undefined) {
         parts = [grown.line(), bytes];
         grown = undefined;
-      } else if (length <= mostBytes) grow();
+      } else if (length <= maxBytes) grow();
     },
     take() {
       const line = grown?.line() ?? (parts.length === 1 ? parts[0]! : Buffer.concat(parts));
@@ -201,8 +194,6 @@ export function releaseLine(line: Buffer): boolean {
   return true;
 }
 
-const step = 1_048_576;
-
 interface ResizableBuffer extends ArrayBuffer {
   readonly resizable: boolean;
   resize(length: number): void;
@@ -214,27 +205,22 @@ const ResizableBuffer = ArrayBuffer as unknown as new (
   options: { maxByteLength: number },
 ) => ResizableBuffer;
 
-interface GrowingBytes {
-  add(bytes: Buffer): void;
-  line(): Buffer;
-}
-
 /** Reserves addresses, not memory. Undefined if not even those are available. */
-function reserve(mostBytes: number): GrowingBytes | undefined {
+function reserve(maxBytes: number) {
   let bytes: ResizableBuffer;
   try {
-    bytes = new ResizableBuffer(0, { maxByteLength: mostBytes });
+    bytes = new ResizableBuffer(0, { maxByteLength: maxBytes });
   } catch {
     return undefined;
   }
   let length = 0;
   return {
-    add(part) {
+    add(part: Buffer): void {
       const needed = length + part.length;
-      if (needed > bytes.byteLength) bytes.resize(Math.min(mostBytes, needed + step));
+      if (needed > bytes.byteLength) bytes.resize(Math.min(maxBytes, needed + 1_048_576));
       new Uint8Array(bytes, length, part.length).set(part);
       length = needed;
     },
-    line: () => Buffer.from(bytes, 0, length),
+    line: (): Buffer => Buffer.from(bytes, 0, length),
   };
 }

@@ -14,9 +14,9 @@ const counter = await createCounter("bytes/4");
 const result = { fields: {}, itemsName: "lines", items: ["one", "two"], offset: 0 };
 const call = { tool: "t", args: {} };
 
-async function open(store: Store, goesOn = false, client?: string) {
+async function open(store: Store, isNamed = false, client?: string) {
   const kept = { store, problem: () => undefined };
-  return openMcpSession({ id: "s", goesOn, client, kept, counter, budget: {}, pageLimit: () => ({}) });
+  return openMcpSession({ id: "s", isNamed, client, kept, counter, budget: {}, pageLimit: () => ({}) });
 }
 
 test("an account that could not be opened can be tried again", async () => {
@@ -183,7 +183,7 @@ function serve(most: number) {
   const sessions = createClientSessions(async (client) => {
     if (isFull) throw new Error("the store is full");
     const kept = { store, problem: () => undefined };
-    const rest = { goesOn: false, kept, counter, budget: {}, pageLimit: () => ({}) };
+    const rest = { isNamed: false, kept, counter, budget: {}, pageLimit: () => ({}) };
     const { close, ...opened } = await openMcpSession({ id: "s", client, ...rest });
     // As on a slow disk.
     return { ...opened, close: () => setTimeout(10).then(close) };

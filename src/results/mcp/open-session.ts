@@ -18,13 +18,13 @@ import {
 } from "../session/index.ts";
 import type { ServerStore } from "./server-store.ts";
 
-export interface McpSessionOptions {
+interface McpSessionOptions {
   /** The same in every process that serves the same thing, so that ids and tokens of results stay valid after a
    *  restart. Without a name or a conversation, each process has its own account, the second one as `ID.2`, because each
    *  is a conversation with its own window. */
   readonly id: string;
   /** Whether a person named the session. Then all its processes have one account, which always continues. */
-  readonly goesOn: boolean;
+  readonly isNamed: boolean;
   /** The conversation, if the client says which one it is. All its servers have one account. */
   readonly conversation?: Conversation | undefined;
   /** The conversation, if a process serves several. Each has its own account and continues it after a restart. */
@@ -67,11 +67,9 @@ export async function openMcpSession(options: McpSessionOptions): Promise<McpSes
   };
 }
 
-type OpenedAccount = Omit<McpSession, "original">;
-
-async function openAnyAccount(options: McpSessionOptions): Promise<OpenedAccount> {
-  const { id, goesOn, client, conversation, kept } = options;
-  const common = goesOn ? { id, isLasting: true } : conversation;
+async function openAnyAccount(options: McpSessionOptions): Promise<Omit<McpSession, "original">> {
+  const { id, isNamed, client, conversation, kept } = options;
+  const common = isNamed ? { id, isLasting: true } : conversation;
   if (common === undefined || client !== undefined) return openOwnAccount(options);
   try {
     return { ...(await openCommonAccount(options, common)), takeNotice: createNotices(kept, undefined) };
@@ -82,46 +80,48 @@ async function openAnyAccount(options: McpSessionOptions): Promise<OpenedAccount
 }
 
 /** `unreadable` says why the first account cannot be used. */
-async function openOwnAccount(options: McpSessionOptions, unreadable?: ContextError): Promise<OpenedAccount> {
-  const { id: shared, kept, client } = options;
+async function openOwnAccount(
+  options: McpSessionOptions,
+  unreadable?: ContextError,
+): Promise<Omit<McpSession, "original">> {
+  const { id: shared, isNamed, kept, client } = options;
   let damaged = unreadable;
   let number = damaged === undefined ? await lastNumber(kept.store, shared, client) : 2;
   for (let tries = 0; ; tries += 1) {
     const account = await claimAccount(kept.store, shared, { number, client });
     try {
-      const session = await openAccount(options, account);
+      const session = await createAccount(options, account.id);
+      const isLasting = isNamed && account.id === shared;
+      if (!isLasting && !isSameConversation(account.before, client, session)) await session.reset();
       return { session, close: account.close, takeNotice: createNotices(kept, damaged) };
     } catch (error) {
       // Frees it, so that the next try finds it unchanged.
       await account.close().catch(() => {});
       // An account that cannot be read must not stop the server, so the next one is taken.
-      if (!isUnreadable(error) || tries === mostUnreadable) throw error;
+      const maxTries = 20;
+      if (!isUnreadable(error) || tries === maxTries) throw error;
       damaged = error;
       number = account.number + 1;
     }
   }
 }
 
-const mostUnreadable = 20;
-
 function isUnreadable(error: unknown): error is ContextError {
   return error instanceof ContextError && ["store_corrupt", "store_newer"].includes(error.code);
 }
 
-/** The notice is added to a page that is as large as the client shows. Each client limit leaves this much room. */
-const mostNoticeCharacters = 400;
-
 /** Returns each notice once, even if the store breaks in the middle of a session. */
 function createNotices(kept: ServerStore, damaged: ContextError | undefined): () => string | undefined {
-  let [toldDamage, toldProblem] = [damaged === undefined, false];
+  let [isDamageReported, isProblemReported] = [damaged === undefined, false];
   return () => {
     const notices: string[] = [];
-    if (!toldDamage) notices.push([damaged!.message, damaged!.hint].filter(Boolean).join(". "));
-    toldDamage = true;
-    const problem = toldProblem ? undefined : kept.problem();
+    if (!isDamageReported) notices.push([damaged!.message, damaged!.hint].filter(Boolean).join(". "));
+    isDamageReported = true;
+    const problem = isProblemReported ? undefined : kept.problem();
     if (problem !== undefined) notices.push(problem);
-    toldProblem ||= problem !== undefined;
-    return notices.length === 0 ? undefined : shorten(notices.join(" "), mostNoticeCharacters);
+    isProblemReported ||= problem !== undefined;
+    // The notice is added to a page that is as large as the client shows. Each client limit leaves this much room.
+    return notices.length === 0 ? undefined : shorten(notices.join(" "), 400);
   };
 }
 
@@ -138,22 +138,20 @@ export interface Conversation {
  *  of these versions, 2026-11: Claude Code 2.1 sets its session id, which `--resume ID` keeps and `--continue` does not.
  *  opencode 1.18 sets the number of its process. Codex 0.166 sends the id of the window with each call, and keeps it when
  *  a person resumes the conversation. gemini-cli 0.61 says nothing. */
-export function conversationOf(
-  told: { readonly env: Environment } | { readonly meta: unknown },
+export function findConversation(
+  source: { readonly env: Environment } | { readonly meta: unknown },
 ): Conversation | undefined {
-  if ("meta" in told) return conversationInCall(told.meta);
-  const { CLAUDE_CODE_SESSION_ID: claude = "", OPENCODE_PID: opencode = "" } = told.env;
-  if (isPlainId.test(claude)) return { id: `claude-code-${claude}`, isLasting: true };
-  return isPlainId.test(opencode) ? { id: `opencode-${opencode}`, isLasting: false } : undefined;
+  if ("meta" in source) {
+    const { windowId, threadId } = Object(source.meta) as Readonly<Record<string, unknown>>;
+    const id = [windowId, threadId].find((each) => typeof each === "string" && plainId.test(each));
+    return id === undefined ? undefined : { id: `codex-${id}`, isLasting: true };
+  }
+  const { CLAUDE_CODE_SESSION_ID: claude = "", OPENCODE_PID: opencode = "" } = source.env;
+  if (plainId.test(claude)) return { id: `claude-code-${claude}`, isLasting: true };
+  return plainId.test(opencode) ? { id: `opencode-${opencode}`, isLasting: false } : undefined;
 }
 
-function conversationInCall(meta: unknown): Conversation | undefined {
-  const { windowId, threadId } = Object(meta) as Readonly<Record<string, unknown>>;
-  const id = [windowId, threadId].find((each) => typeof each === "string" && isPlainId.test(each));
-  return id === undefined ? undefined : { id: `codex-${id}`, isLasting: true };
-}
-
-const isPlainId = /^[\w.@:-]{1,100}$/;
+const plainId = /^[\w.@:-]{1,100}$/;
 
 /** Opens the one account of several processes. */
 async function openCommonAccount(
@@ -162,11 +160,18 @@ async function openCommonAccount(
 ): Promise<Pick<McpSession, "session" | "close">> {
   const { store } = options.kept;
   const key = `${id}${processMark}${process.pid}@${hostname()}`;
-  await store.put(marks, key, ownMark("running"));
+  await store.put(marks, key, renderOwnMark("running"));
   const close = async (): Promise<void> => void (await store.delete(marks, key));
   try {
-    const session = await createAccount(options, id, serverPart());
-    const others = await runningBeside(store, id, key);
+    // Each server of a common account has its own part of the system tier, so that a restarted one is counted once.
+    const systemPart = namedKey("server", JSON.stringify([process.cwd(), ...process.argv.slice(2)]));
+    const session = await createAccount(options, id, systemPart);
+    let others = 0;
+    for (const { key: other, value } of await store.list(marks, { prefix: `${id}${processMark}` })) {
+      const mark = readMark(value);
+      if (mark === undefined || !isRunning(mark)) await store.delete(marks, other);
+      else if (other !== key) others += 1;
+    }
     if (!isLasting && others === 0) await session.reset();
     return { session, close };
   } catch (error) {
@@ -177,22 +182,6 @@ async function openCommonAccount(
 
 const processMark = "#";
 
-/** Counts the living processes that have the account, and deletes the marks of the others. */
-async function runningBeside(store: Store, id: string, own: string): Promise<number> {
-  let living = 0;
-  for (const { key, value } of await store.list(marks, { prefix: `${id}${processMark}` })) {
-    const mark = readMark(value);
-    if (mark === undefined || !isRunning(mark)) await store.delete(marks, key);
-    else if (key !== own) living += 1;
-  }
-  return living;
-}
-
-/** Each server of a common account has its own part of the system tier, so that a restarted one is counted once. */
-function serverPart(): string {
-  return namedKey("server", JSON.stringify([process.cwd(), ...process.argv.slice(2)]));
-}
-
 function createAccount(
   { id: shared, kept, ...rest }: McpSessionOptions,
   id: string,
@@ -200,27 +189,27 @@ function createAccount(
 ): Promise<Session> {
   const { counter, budget, tools, hints, format, pageLimit, nextPageName } = rest;
   return createSession({
-    ...{ sessionId: id, store: kept.store, now: Date.now, continuations: "unique", patience },
-    ...{ counter, budget, tools, hints, format, pageLimit, nextPageName },
+    sessionId: id,
+    store: kept.store,
+    now: Date.now,
+    continuations: "unique",
+    patience,
+    counter,
+    budget,
+    tools,
+    hints,
+    format,
+    pageLimit,
+    nextPageName,
     groupId: id === shared ? undefined : shared,
     systemPart,
   });
 }
 
-async function openAccount(options: McpSessionOptions, { id, before }: Account): Promise<Session> {
-  const { id: shared, goesOn, client } = options;
-  const session = await createAccount(options, id);
-  const isNamed = goesOn && id === shared;
-  if (!isNamed && !isSameConversation(before, client, lastCall(session))) await session.reset();
-  return session;
-}
-
-/** Clients with parallel calls wait for all answers anyway. But one call may take minutes. */
-const mostPatienceMs = 1_000;
-
 /** Limits how long a result that is larger than its fair share waits for parallel calls. */
 export async function patience(): Promise<void> {
-  await sleep(mostPatienceMs, undefined, { ref: false });
+  // Clients with parallel calls wait for all answers anyway. But one call may take minutes.
+  await sleep(1_000, undefined, { ref: false });
 }
 
 const marks = "mcp";
@@ -248,20 +237,13 @@ async function lastNumber(store: Store, shared: string, client: string | undefin
   return 1;
 }
 
-interface Account {
-  readonly id: string;
-  readonly number: number;
-  readonly before: Mark | undefined;
-  close(): Promise<void>;
-}
-
 /** Claims the first account, from that number on, that no living process has. */
 async function claimAccount(
   store: Store,
   shared: string,
   { number: first, client }: { readonly number: number; readonly client: string | undefined },
-): Promise<Account> {
-  const [running, ended] = [ownMark("running", client), ownMark("ended", client)];
+) {
+  const [running, ended] = [renderOwnMark("running", client), renderOwnMark("ended", client)];
   // A later process has written its own mark.
   const end = (text: string | undefined): string => (text === running || text === undefined ? ended : text);
   for (let number = first; ; number += 1) {
@@ -277,24 +259,20 @@ async function claimAccount(
   }
 }
 
-const isState = (value: unknown): value is Mark["state"] => value === "running" || value === "ended";
 const isMark = objectOf(
-  { pid: isWhole, state: isState },
+  { pid: isWhole, state: (value): value is Mark["state"] => value === "running" || value === "ended" },
   { started: isText, client: isText, host: isText, time: isWhole },
 );
 
-function ownMark(state: Mark["state"], client?: string): string {
-  return JSON.stringify({
-    ...{ ...ownIdentity(), state, client, host: hostname(), time: Date.now() },
-  } satisfies Mark);
+function renderOwnMark(state: Mark["state"], client?: string): string {
+  const mark: Mark = { ...ownIdentity(), state, client, host: hostname(), time: Date.now() };
+  return JSON.stringify(mark);
 }
-
-/** Processes of another machine cannot be seen from here. They count as running for a day. */
-const mostForeignMs = 86_400_000;
 
 function isRunning(mark: Mark): boolean {
   const { host = hostname(), time = 0 } = mark;
-  return host === hostname() ? isAlive(mark) : Date.now() - time < mostForeignMs;
+  // Processes of another machine cannot be seen from here. They count as running for a day.
+  return host === hostname() ? isAlive(mark) : Date.now() - time < 86_400_000;
 }
 
 /** Returns undefined for a mark that cannot be read. */
@@ -321,23 +299,15 @@ export async function forgetServer(store: Store, sessionId: string): Promise<voi
   for (const { key } of others) await store.delete(marks, key);
 }
 
-/** A client that lost its server restarts it within this time. */
-const mostPauseMs = 3_600_000;
-
-function isSameConversation(before: Mark | undefined, client: string | undefined, last: Date | undefined): boolean {
+/** Whether the same client had the account before, or the process before was killed a short time ago. */
+function isSameConversation(before: Mark | undefined, client: string | undefined, session: Session): boolean {
   if (before?.client !== client) return false;
-  return client !== undefined || wasKilled(before, last);
-}
-
-function wasKilled(before: Mark | undefined, last: Date | undefined): boolean {
-  if (before?.state !== "running" || last === undefined) return false;
-  return !isRunning(before) && Date.now() - last.getTime() < mostPauseMs;
-}
-
-function lastCall(session: Session): Date | undefined {
+  if (client !== undefined) return true;
   const view = session.workLog("recent");
-  const time = "recent" in view ? view.recent[0]?.time : undefined;
-  return time === undefined ? undefined : new Date(time);
+  const lastCall = "recent" in view ? view.recent[0]?.time : undefined;
+  if (before?.state !== "running" || isRunning(before) || lastCall === undefined) return false;
+  // A client that lost its server restarts it within this time.
+  return Date.now() - new Date(lastCall).getTime() < 3_600_000;
 }
 
 /** The sessions of a process, one for each client. */
@@ -355,14 +325,11 @@ interface OpenSession {
   calls: number;
 }
 
-/** Most clients never announce their end. */
-const mostOpen = 100;
-
-/** Opens a session with a client's first call. If there are more than `most`, closes the least recently used ones.
- *  Never closes a session with a running call, nor the shared one, whose clients could not find it again. */
+/** Opens a session with a client's first call. Most clients never announce their end, so above `maxOpen` it closes the
+ *  least recently used ones. Never closes a session with a running call, nor the shared one, whose clients could not find it again. */
 export function createClientSessions(
   open: (client: string | undefined) => Promise<McpSession>,
-  most: number = mostOpen,
+  maxOpen: number = 100,
 ): ClientSessions {
   /** In the order of their last use. */
   const opened = new Map<string | undefined, OpenSession>();
@@ -376,7 +343,7 @@ export function createClientSessions(
   };
   const begin = (client: string | undefined): OpenSession => {
     for (const [other, each] of opened) {
-      if (opened.size < most) break;
+      if (opened.size < maxOpen) break;
       if (other !== undefined && each.calls === 0) void close(other, each);
     }
     const session = closing.then(() => open(client));
@@ -408,6 +375,6 @@ export function createClientSessions(
 
 /** Returns the id of the session that servers of one thing share. It is the same in every process, so that tokens stay
  *  valid after a restart, and it contains a name that people know. `parts` are everything that identifies the thing. */
-export function sessionIdOf(kind: "mcp" | "wrap", name: string, parts: readonly string[]): string {
+export function createSessionId(kind: "mcp" | "wrap", name: string, parts: readonly string[]): string {
   return `${kind}-${namedKey(basename(name), JSON.stringify(parts))}`;
 }

@@ -6,9 +6,9 @@ import { ContextError } from "../../core/errors.ts";
 import { isOriginalId, shorten, splitLines } from "../../core/text/index.ts";
 import {
   budgetParameter,
+  createInputSchema,
   type Delivered,
   type ErrorEnvelope,
-  inputSchemaOf,
   isFailure,
   type PageFormat,
   readArguments,
@@ -27,17 +27,19 @@ import type { CommandPlace } from "./run-command.ts";
 export interface PageTool<Result extends Answer = Answer> extends ToolSchema {
   /** What the tool may do, unless it only reads the project. */
   readonly annotations?: Tool["annotations"];
-  run(session: Session, args: ToolArguments, options?: PageToolOptions): Promise<Result>;
-}
-
-interface PageToolOptions {
-  readonly signal?: AbortSignal;
-  /** Of the session. @default "json" */
-  readonly format?: PageFormat;
-  /** Returns a result that an intake shortened, as the tool returned it. */
-  readonly original?: ((id: string) => Promise<string | undefined>) | undefined;
-  /** Where `run_command` runs. */
-  readonly commands?: CommandPlace | undefined;
+  run(
+    session: Session,
+    args: ToolArguments,
+    options?: {
+      readonly signal?: AbortSignal;
+      /** Of the session. @default "json" */
+      readonly format?: PageFormat;
+      /** Returns a result that an intake shortened, as the tool returned it. */
+      readonly original?: ((id: string) => Promise<string | undefined>) | undefined;
+      /** Where `run_command` runs. */
+      readonly commands?: CommandPlace | undefined;
+    },
+  ): Promise<Result>;
 }
 
 const nextPageParameters = {
@@ -52,7 +54,7 @@ const nextPageParameters = {
 export const nextPageTool: PageTool<Delivered> = {
   name: "next_page",
   description: "Get the next page of a result by its token, without repeating the call.",
-  inputSchema: inputSchemaOf(nextPageParameters),
+  inputSchema: createInputSchema(nextPageParameters),
   run(session, args, { signal } = {}) {
     const read = readArguments(nextPageParameters, args);
     if ("failure" in read) return session.refuse(read.failure, { tool: nextPageTool.name, args });
@@ -76,71 +78,59 @@ const recallParameters = {
 export const recallPageTool: PageTool<Delivered> = {
   name: "recall",
   description: "Get an earlier result again, or lines of it.",
-  inputSchema: inputSchemaOf(recallParameters),
+  inputSchema: createInputSchema(recallParameters),
   async run(session, args, { original } = {}) {
     const read = readArguments(recallParameters, args);
     const call = { tool: recallPageTool.name, args };
     if ("failure" in read) return session.refuse(read.failure, call);
-    const { id, offset, budget: maxTokens, pattern, lines } = read.values;
+    const { id, offset = 0, budget: maxTokens, pattern, lines } = read.values;
     const text = isOriginalId(id) ? await original?.(id) : undefined;
     if (pattern === undefined && lines === undefined) {
-      if (text === undefined) return session.recall(id, { offset, maxTokens });
-      return session.deliver(wholeText(text, offset), { ...call, maxTokens });
+      if (text === undefined) return session.recall(id, { offset: read.values.offset, maxTokens });
+      const items = text.split("\n");
+      const result = { fields: {}, itemsName: "lines", items: items.slice(offset), offset, total: items.length };
+      return session.deliver(result, { ...call, maxTokens });
     }
     const found = await findInResult(session, { id, text, pattern, lines, offset });
     return isFailure(found) ? session.refuse(found, call) : session.deliver(found, { ...call, maxTokens });
   },
 };
 
-function wholeText(text: string, offset = 0): ToolResult {
-  const items = text.split("\n");
-  return { fields: {}, itemsName: "lines", items: items.slice(offset), offset, total: items.length };
-}
-
-interface Wanted {
-  readonly id: string;
-  /** The text, if the session does not have it. */
-  readonly text: string | undefined;
-  readonly pattern: string | undefined;
-  readonly lines: string | undefined;
-  readonly offset: number | undefined;
-}
-
 /** Searches in the text of a stored result, and returns lines with their numbers as `rg -n` prints them. */
 async function findInResult(
   session: Session,
-  { id, text: known, pattern, lines, offset = 0 }: Wanted,
+  query: {
+    readonly id: string;
+    /** The text, if the session does not have it. */
+    readonly text: string | undefined;
+    readonly pattern: string | undefined;
+    readonly lines: string | undefined;
+    readonly offset: number;
+  },
 ): Promise<ToolResult | ToolFailure> {
+  const { id, text: known, pattern, lines, offset } = query;
   const range = readRange(lines);
   if (isFailure(range)) return range;
-  const options = { isRegex: true, caseSensitive: true, timeoutMs: matchTimeoutMs };
+  // As long as for one file of a search. Nothing else runs during that time.
+  const options = { isRegex: true, caseSensitive: true, timeoutMs: 500 };
   const matcher = pattern === undefined ? undefined : createLineMatcher(pattern, options);
   if (matcher !== undefined && isFailure(matcher)) return matcher;
-  const text = known === undefined ? await session.readLines(id) : linesOf(known);
+  // A line that is too long counts as several.
+  const text = known === undefined ? await session.readLines(id) : splitLines(known).map((line) => line.text);
   if (isFailure(text)) return text;
   const found: string[] = [];
-  for await (const { first, batch } of inBatches(text, range)) {
+  for await (const { first, batch } of readBatches(text, range)) {
     const matched = matcher?.find([batch])?.[0];
-    if (matcher !== undefined && matched === undefined) return tooSlow;
+    if (matcher !== undefined && matched === undefined) {
+      const hint = "Avoid repetitions inside of repetitions, such as (a+)+, or name fewer lines.";
+      return { code: "timed_out", message: "The pattern takes too long.", hint };
+    }
     if (matched === undefined) found.push(...batch.map((line, index) => `${first + index}:${line}`));
-    else found.push(...matched.map(([index, at]) => `${first + index}:${around(batch[index]!, at)}`));
+    else found.push(...matched.map(([index, at]) => `${first + index}:${cutAround(batch[index]!, at)}`));
   }
   const itemsName = pattern === undefined ? "lines" : "matches";
   return { fields: {}, itemsName, items: found.slice(offset), offset, total: found.length };
 }
-
-/** A line that is too long counts as several. */
-async function* linesOf(text: string): AsyncGenerator<string> {
-  for (const line of splitLines(text)) yield line.text;
-}
-
-/** As long as for one file of a search. Nothing else runs during that time. */
-const matchTimeoutMs = 500;
-const tooSlow: ToolFailure = {
-  code: "timed_out",
-  message: "The pattern takes too long.",
-  hint: "Avoid repetitions inside of repetitions, such as (a+)+, or name fewer lines.",
-};
 
 interface LineRange {
   /** Counted from 1, both included. */
@@ -157,12 +147,9 @@ function readRange(lines: string | undefined): LineRange | ToolFailure {
   return { code: "invalid_argument", message, hint: "Use 25, 10-40 or 100-." };
 }
 
-const linesAtOnce = 2_000;
-const charactersAtOnce = 1_000_000;
-
 /** Yields the lines of the range in batches, with the number of the first one. */
-async function* inBatches(
-  lines: AsyncIterable<string>,
+async function* readBatches(
+  lines: AsyncIterable<string> | readonly string[],
   { first, last }: LineRange,
 ): AsyncGenerator<{ readonly first: number; readonly batch: readonly string[] }> {
   let [number, characters, batch] = [0, 0, [] as string[]];
@@ -172,7 +159,7 @@ async function* inBatches(
     if (number > last) break;
     batch.push(line);
     characters += line.length;
-    if (batch.length < linesAtOnce && characters < charactersAtOnce) continue;
+    if (batch.length < 2_000 && characters < 1_000_000) continue;
     yield { first: number - batch.length + 1, batch };
     [characters, batch] = [0, []];
   }
@@ -180,13 +167,13 @@ async function* inBatches(
 }
 
 /** Lines of JSON can have megabytes. */
-const mostAround = 400;
+const maxLineCharacters = 400;
 
 /** Returns the part of a long line that has the match. */
-function around(line: string, at: number): string {
-  if (line.length <= mostAround) return line;
-  const start = Math.max(0, Math.min(at - mostAround / 4, line.length - mostAround));
-  const end = Math.min(line.length, start + mostAround);
+function cutAround(line: string, at: number): string {
+  if (line.length <= maxLineCharacters) return line;
+  const start = Math.max(0, Math.min(at - maxLineCharacters / 4, line.length - maxLineCharacters));
+  const end = Math.min(line.length, start + maxLineCharacters);
   return `${start > 0 ? "…" : ""}${line.slice(start, end)}${end < line.length ? "…" : ""}`;
 }
 
@@ -203,26 +190,20 @@ export const budgetStatusTool: PageTool = {
   description: "Show the token budget that is left, and ids of the last results.",
   // It can start a new account.
   annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
-  inputSchema: inputSchemaOf(budgetStatusParameters),
+  inputSchema: createInputSchema(budgetStatusParameters),
   async run(session, args, { format = "json" } = {}) {
     const read = readArguments(budgetStatusParameters, args);
     if ("failure" in read) return session.refuse(read.failure, { tool: budgetStatusTool.name, args });
     await (read.values.reset ? session.reset() : session.refresh());
-    const { calls, summary } = session.status();
+    const { calls, summary, warning } = session.status();
     const log = session.workLog("recent");
     const data = { session: session.id, summary, ...session.forModel(), calls, ...log };
     const envelope = { status: "success", data } as const;
-    return { envelope, text: format === "json" ? JSON.stringify(envelope) : statusText(session) };
+    if (format === "json") return { envelope, text: JSON.stringify(envelope) };
+    const steps = "recent" in log ? log.recent.map(({ id, tool, result }) => `${id} ${tool}: ${result}`) : [];
+    return { envelope, text: [summary, ...(warning === undefined ? [] : [warning]), ...steps].join("\n") };
   },
 };
-
-/** The account in one line, the warning, and the newest steps with their ids. */
-function statusText(session: Session): string {
-  const { summary, warning } = session.status();
-  const log = session.workLog("recent");
-  const steps = "recent" in log ? log.recent.map(({ id, tool, result }) => `${id} ${tool}: ${result}`) : [];
-  return [summary, ...(warning === undefined ? [] : [warning]), ...steps].join("\n");
-}
 
 /** The result of a tool call: the envelope, and what the model reads. */
 export interface Answer {
@@ -235,16 +216,16 @@ export async function settle(call: () => Promise<Answer>, format: PageFormat = "
   try {
     return await call();
   } catch (error) {
-    if (error instanceof ContextError) return failed(error, format);
-    throw error;
+    if (!(error instanceof ContextError)) throw error;
+    const { code, message, hint } = error;
+    const failure: ToolFailure = {
+      code,
+      message: shorten(message, 600),
+      ...(hint === undefined ? {} : { hint: shorten(hint, 300) }),
+    };
+    const envelope: ErrorEnvelope = { status: "error", error: failure };
+    return { envelope, text: format === "text" ? renderFailure(failure) : JSON.stringify(envelope) };
   }
-}
-
-function failed({ code, message, hint }: ToolFailure, format: PageFormat): Answer {
-  const told = { code, message: shorten(message, 600) };
-  const error = hint === undefined ? told : { ...told, hint: shorten(hint, 300) };
-  const envelope: ErrorEnvelope = { status: "error", error };
-  return { envelope, text: format === "text" ? renderFailure(error) : JSON.stringify(envelope) };
 }
 
 /** As JSON, the same in both forms: clients show the model only one of them, and each must say how to continue. As

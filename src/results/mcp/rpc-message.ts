@@ -41,7 +41,7 @@ export function parseLine(line: Buffer): ParsedLine | undefined {
 /** A line passes several readers. Parsing 100 MB twice would take twice the memory. */
 const parsedLines = new WeakMap<Buffer, ParsedLine>();
 
-export interface LineValues {
+interface LineValues {
   readonly text: string;
   /** One revision of the protocol allows several messages in a line. */
   readonly isBatch: boolean;
@@ -103,12 +103,11 @@ export function idText(written: WrittenValue, ...names: readonly string[]): stri
 /** Returns what a message is, from the ends of its line, and the JSON of its id if that is its first or last member. */
 export function readEnds({ head, tail }: LineEnds): { readonly isRequest: boolean; readonly id?: string | undefined } {
   const isRequest = /^\s*\{(?:\s*"(?:jsonrpc|id)"\s*:\s*(?:"[^"]*"|[-\d]+)\s*,)*\s*"method"/.test(head);
+  const idFirst = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*,/;
+  const idLast = /"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
   const [, id] = idFirst.exec(head) ?? idLast.exec(tail) ?? [];
   return { isRequest, id: id === undefined || parseValues(Buffer.from(id)) === undefined ? undefined : id };
 }
-
-const idFirst = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*,/;
-const idLast = /"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
 
 /** Returns what to do with a line of the client that is too long: a request gets an error. */
 export function refuseLongLine(stdout: Writable, log: (text: string) => void): (ends: LineEnds) => undefined {
@@ -128,13 +127,12 @@ export function renderAnswer(id: string, answer: { readonly result: object } | {
 
 /** Returns the client's name if the message has it: in the handshake, or in each request from revision 2026-07-28
  *  on. */
-export function clientNameOf({ method, params }: RpcMessage): string | undefined {
+export function readClientName({ method, params }: RpcMessage): string | undefined {
   const meta = params?._meta;
-  const told = method === "initialize" ? params?.clientInfo : isPlainObject(meta) ? meta[clientInfoKey] : undefined;
-  return isPlainObject(told) && typeof told.name === "string" ? told.name : undefined;
+  const later = isPlainObject(meta) ? meta["io.modelcontextprotocol/clientInfo"] : undefined;
+  const info = method === "initialize" ? params?.clientInfo : later;
+  return isPlainObject(info) && typeof info.name === "string" ? info.name : undefined;
 }
-
-const clientInfoKey = "io.modelcontextprotocol/clientInfo";
 
 /** From revision 2026-07-28 on, every request names its revision, and every result says that it is one. */
 export function isModern({ params }: RpcMessage): boolean {
@@ -149,7 +147,7 @@ export interface WrittenMessage {
 }
 
 /** Returns each message of a line. Other lines have none. */
-export function messagesOf(line: Buffer): WrittenMessage[] {
+export function parseMessages(line: Buffer): WrittenMessage[] {
   const parsed = parseLine(line);
   if (parsed === undefined) return [];
   const { text, isBatch, messages } = parsed;
@@ -160,8 +158,13 @@ export function messagesOf(line: Buffer): WrittenMessage[] {
 
 /** Returns the text with another value at the path. Everything else keeps its bytes. */
 export function replaceAt(text: string, path: readonly string[], json: string): string {
-  const edit = editAt(text, path, json);
-  return edit === undefined ? text : applyEdits(text, [edit]);
+  let range = { start: 0, end: text.length };
+  for (const name of path) {
+    const found = memberOf(text, range.start, name);
+    if (found === undefined) return text;
+    range = found.value;
+  }
+  return applyEdits(text, [{ ...range, text: json }]);
 }
 
 /** Returns the edits that remove a member of an object, and its comma. */
@@ -172,15 +175,4 @@ export function withoutMember(members: readonly JsonMember[], name: string): Jso
   const next = members[at + 1];
   if (next !== undefined) return [{ start: found.start, end: next.start, text: "" }];
   return [{ start: members[at - 1]?.end ?? found.start, end: found.end, text: "" }];
-}
-
-/** Returns undefined if there is nothing at the path. */
-function editAt(text: string, path: readonly string[], json: string): JsonEdit | undefined {
-  let range = { start: 0, end: text.length };
-  for (const name of path) {
-    const found = memberOf(text, range.start, name);
-    if (found === undefined) return undefined;
-    range = found.value;
-  }
-  return { ...range, text: json };
 }

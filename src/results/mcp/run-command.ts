@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Intake } from "../../conversation/intake/index.ts";
 import { formatNumber, shorten } from "../../core/text/index.ts";
 import { type Environment, findProgram } from "../../host/index.ts";
-import { inputSchemaOf, readArguments, type ToolFailure, type ToolParameters } from "../session/index.ts";
+import { createInputSchema, readArguments, type ToolFailure, type ToolParameters } from "../session/index.ts";
 import type { PageTool } from "./page-tools.ts";
 
 /** What the model may run. */
@@ -33,14 +33,14 @@ const parameters = {
   timeout: { type: "integer", minimum: 1, description: "Seconds, 120 unless set, 1800 at most." },
 } as const satisfies ToolParameters;
 
-const [usualSeconds, mostSeconds] = [120, 1_800];
+const [usualSeconds, maxSeconds] = [120, 1_800];
 
 export function createRunCommand(rules: CommandRules): PageTool {
   return {
     name,
     annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
     description: "Run a program in the project. A long output keeps failures and sums; recall returns the rest.",
-    inputSchema: inputSchemaOf(parameters),
+    inputSchema: createInputSchema(parameters),
     async run(session, args, { signal, commands } = {}) {
       const call = { tool: name, args };
       const read = readArguments(parameters, args);
@@ -48,8 +48,9 @@ export function createRunCommand(rules: CommandRules): PageTool {
       const { command, timeout = usualSeconds } = read.values;
       const words = wordsToRun(command, rules);
       if (!Array.isArray(words)) return session.refuse(words as ToolFailure, call);
-      if (commands === undefined) return session.refuse(nowhere, call);
-      const timeoutMs = Math.min(timeout, mostSeconds) * 1_000;
+      if (commands === undefined)
+        return session.refuse({ code: "unavailable", message: "There is no directory to run the command in." }, call);
+      const timeoutMs = Math.min(timeout, maxSeconds) * 1_000;
       const { output, end } = await runProgram(words, { ...commands, timeoutMs, signal });
       const text = `${output}${output === "" || output.endsWith("\n") ? "" : "\n"}[${end}]`;
       const admitted = await commands.intake.admit({ tool: name, input: { command }, text });
@@ -58,8 +59,6 @@ export function createRunCommand(rules: CommandRules): PageTool {
     },
   };
 }
-
-const nowhere: ToolFailure = { code: "unavailable", message: "There is no directory to run the command in." };
 
 /** Returns the program and its arguments, or why the command does not run. */
 function wordsToRun(command: string, { programs, allowsShell }: CommandRules): readonly string[] | ToolFailure {
@@ -100,22 +99,17 @@ function splitWords(command: string): string[] | undefined {
 }
 
 /** Above it the program is ended: nobody reads so much, and it would fill the memory. */
-const mostBytes = 20_000_000;
-
-interface RunOptions extends Omit<CommandPlace, "intake"> {
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal | undefined;
-}
-
-interface Ran {
-  readonly output: string;
-  /** How it ended, in a few words. */
-  readonly end: string;
-}
+const maxOutputBytes = 20_000_000;
 
 /** Runs a program until it ends, and then ends its children. Output and errors go to one file, in their order: a program
  *  that exits before a pipe is read would lose what it wrote last. */
-async function runProgram([name = "", ...args]: readonly string[], options: RunOptions): Promise<Ran> {
+async function runProgram(
+  [name = "", ...args]: readonly string[],
+  options: Omit<CommandPlace, "intake"> & {
+    readonly timeoutMs: number;
+    readonly signal?: AbortSignal | undefined;
+  },
+) {
   const { root, env, timeoutMs, signal } = options;
   // The system would also look for a name in the root, if PATH has such an entry.
   const program = /[\\/]/.test(name) ? name : await findProgram(name, env);
@@ -135,7 +129,7 @@ async function runProgram([name = "", ...args]: readonly string[], options: RunO
   const cancel = () => stop("cancelled");
   const timer = setTimeout(() => stop(`ended after ${timeoutMs / 1_000} s`), timeoutMs);
   const watch = setInterval(() => {
-    if (fstatSync(file).size > mostBytes) stop(`ended after ${formatNumber(mostBytes)} bytes of output`);
+    if (fstatSync(file).size > maxOutputBytes) stop(`ended after ${formatNumber(maxOutputBytes)} bytes of output`);
   }, 100);
   signal?.addEventListener("abort", cancel, { once: true });
   if (signal?.aborted) cancel();
@@ -145,7 +139,8 @@ async function runProgram([name = "", ...args]: readonly string[], options: RunO
       child.on("exit", (code, name) => resolve(code === null ? `ended by ${name}` : `exit code ${code}`));
     });
     endGroup(child);
-    return { output: readStart(file), end: why || end };
+    const bytes = Buffer.alloc(Math.min(fstatSync(file).size, maxOutputBytes));
+    return { output: bytes.toString("utf8", 0, readSync(file, bytes, 0, bytes.length, 0)), end: why || end };
   } finally {
     clearTimeout(timer);
     clearInterval(watch);
@@ -153,11 +148,6 @@ async function runProgram([name = "", ...args]: readonly string[], options: RunO
     closeSync(file);
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-function readStart(file: number): string {
-  const bytes = Buffer.alloc(Math.min(fstatSync(file).size, mostBytes));
-  return bytes.toString("utf8", 0, readSync(file, bytes, 0, bytes.length, 0));
 }
 
 function endGroup(child: ChildProcess): void {

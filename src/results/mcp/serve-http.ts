@@ -6,32 +6,32 @@ import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import { ContextError } from "../../core/errors.ts";
 import { formatNumber } from "../../core/text/index.ts";
-import { createHost, type Host, type HostOptions } from "./create-host.ts";
+import { createHost, type HostOptions } from "./create-host.ts";
 import {
   clientInSession,
   createHttpRoots,
+  createHttpSession,
   type HttpRoots,
   rootsOfRequest,
   sessionHeader,
-  sessionOf,
 } from "./http-clients.ts";
 import { parseLine } from "./rpc-message.ts";
 
 const address = "127.0.0.1";
 const path = "/mcp";
 
-type Handle = (request: Request) => Promise<Response>;
-
-export interface HttpOptions {
-  readonly port: number;
-  /** The token that each request must have as `Authorization: Bearer …`. Undefined if none is needed. */
-  readonly token: string | undefined;
-}
-
 /** Serves HTTP clients of this machine until the signal comes. Each client has its own session, identified by the id
  *  from initialize. Clients without an id share a session, because nothing else in a request identifies a
  *  conversation. */
-export async function serveHttp(options: HostOptions, { port, token }: HttpOptions): Promise<void> {
+export async function serveHttp(
+  options: HostOptions,
+  access: {
+    readonly port: number;
+    /** The token that each request must have as `Authorization: Bearer …`. Undefined if none is needed. */
+    readonly token: string | undefined;
+  },
+): Promise<void> {
+  const { port, token } = access;
   const { signal, log } = options;
   const host = await createHost(options);
   const library = await import("@modelcontextprotocol/server");
@@ -42,10 +42,17 @@ export async function serveHttp(options: HostOptions, { port, token }: HttpOptio
   const isLocal = ({ headers }: IncomingMessage): boolean =>
     library.validateHostHeader(headers.host, names).ok &&
     library.validateOriginHeader(headers.origin, library.localhostAllowedOrigins()).ok;
+
   const answering: AnswerOptions = {
     isLocal,
-    mayAsk: tokenCheck(token),
-    handle: takeEnds(handler.fetch, host),
+    mayAsk: createTokenCheck(token),
+    // A client announces its end with DELETE. The library serves every request separately and has no sessions.
+    handle: async (request) => {
+      const client = clientInSession(request.headers.get(sessionHeader));
+      if (request.method !== "DELETE" || client === undefined) return handler.fetch(request);
+      await host.closeClient(client.id);
+      return new Response(null, { status: 204 });
+    },
     roots: options.asksRoots ? createHttpRoots() : undefined,
   };
   const server = createServer((request, response) => {
@@ -63,23 +70,13 @@ export async function serveHttp(options: HostOptions, { port, token }: HttpOptio
 }
 
 /** Other users of this machine can reach the port too. The comparison always takes the same time. */
-function tokenCheck(token: string | undefined): (request: IncomingMessage) => boolean {
+function createTokenCheck(token: string | undefined): (request: IncomingMessage) => boolean {
   if (token === undefined) return () => true;
   const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
   const wanted = digest(token);
   return ({ headers }) => {
     const [, given = ""] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? "") ?? [];
     return timingSafeEqual(digest(given), wanted);
-  };
-}
-
-/** A client announces its end with DELETE. The library serves every request separately and has no sessions. */
-function takeEnds(handle: Handle, { closeClient }: Host): Handle {
-  return async (request) => {
-    const client = clientInSession(request.headers.get(sessionHeader));
-    if (request.method !== "DELETE" || client === undefined) return handle(request);
-    await closeClient(client.id);
-    return new Response(null, { status: 204 });
   };
 }
 
@@ -97,7 +94,7 @@ async function listen(server: Server, port: number): Promise<number> {
 }
 
 interface AnswerOptions {
-  readonly handle: Handle;
+  handle(request: Request): Promise<Response>;
   /** Absent if the roots of clients are not used. */
   readonly roots: HttpRoots | undefined;
   isLocal(request: IncomingMessage): boolean;
@@ -114,8 +111,8 @@ async function answer(
     response.setHeader("www-authenticate", "Bearer");
     return refuse(response, 401, "The request needs the server's token: Authorization: Bearer TOKEN.");
   }
-  if (Number(request.headers["content-length"] ?? 0) > mostBodyBytes) return refuse(response, 413, tooLarge);
-  const url = urlOf(request);
+  if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return refuse(response, 413, tooLarge);
+  const url = parseUrl(request);
   if (url?.pathname !== path) return refuse(response, 404, `The server is at ${path}.`);
   const gone = new AbortController();
   response.once("close", () => gone.abort());
@@ -129,21 +126,21 @@ async function answer(
     return answerWithRoots(response, { ask, roots, clientId: client.id, body: first });
   }
   const answered = await ask();
-  const session = first && client === undefined ? sessionOf(first) : undefined;
+  const session = first && client === undefined ? createHttpSession(first) : undefined;
   if (session !== undefined) answered.headers.set(sessionHeader, session);
   send(response, answered);
 }
 
 /** Calls of our tools have a few hundred bytes. */
-const mostBodyBytes = 16 << 20;
-const tooLarge = `A request has at most ${formatNumber(mostBodyBytes)} bytes.`;
+const maxBodyBytes = 16 << 20;
+const tooLarge = `A request has at most ${formatNumber(maxBodyBytes)} bytes.`;
 
 /** A body without a known length may never end. */
 async function* limitBody(request: AsyncIterable<Buffer>, stop: () => void): AsyncGenerator<Buffer> {
   let length = 0;
   for await (const part of request) {
     length += part.length;
-    if (length > mostBodyBytes) {
+    if (length > maxBodyBytes) {
       stop();
       throw new Error(tooLarge);
     }
@@ -152,20 +149,20 @@ async function* limitBody(request: AsyncIterable<Buffer>, stop: () => void): Asy
 }
 
 /** An initialize has a few hundred bytes. */
-const mostBytes = 100_000;
+const maxFirstBytes = 100_000;
 
 /** Whether the request can be a client's first. Later requests name the session. Some clients name their revision in
  *  the first one too. */
 export function mayInitialize({ method, headers }: IncomingMessage): boolean {
   const bytes = Number(headers["content-length"] ?? 0);
-  return method === "POST" && !(sessionHeader in headers) && bytes <= mostBytes;
+  return method === "POST" && !(sessionHeader in headers) && bytes <= maxFirstBytes;
 }
 
 /** Returns the body of such a request: complete, or as a stream if it cannot be an initialize. */
 export async function readFirst(request: AsyncIterable<Buffer>): Promise<Buffer | AsyncIterable<Buffer>> {
   const rest = request[Symbol.asyncIterator]();
   const read: Buffer[] = [];
-  for (let bytes = 0; bytes <= mostBytes; bytes += read.at(-1)!.length) {
+  for (let bytes = 0; bytes <= maxFirstBytes; bytes += read.at(-1)!.length) {
     const { done, value } = await rest.next();
     if (done) return Buffer.concat(read);
     read.push(value);
@@ -187,16 +184,18 @@ function send(response: ServerResponse, { status, headers, body }: Response): vo
       .pipe(response);
 }
 
-interface RootsExchange {
-  readonly roots: HttpRoots;
-  readonly clientId: string;
-  /** Absent if it is too large for a call that has to be inspected. */
-  readonly body: Buffer | undefined;
-  ask(): Promise<Response>;
-}
-
 /** Answers a client that offers roots. Before its first tool call, the client is asked for them. */
-async function answerWithRoots(response: ServerResponse, { roots, clientId, body, ask }: RootsExchange): Promise<void> {
+async function answerWithRoots(
+  response: ServerResponse,
+  exchange: {
+    readonly roots: HttpRoots;
+    readonly clientId: string;
+    /** Absent if it is too large for a call that has to be inspected. */
+    readonly body: Buffer | undefined;
+    ask(): Promise<Response>;
+  },
+): Promise<void> {
+  const { roots, clientId, body, ask } = exchange;
   const messages = (body && parseLine(body)?.messages) ?? [];
   if (messages.length > 0 && messages.every((message) => roots.take(clientId, message))) {
     response.writeHead(202).end();
@@ -207,8 +206,8 @@ async function answerWithRoots(response: ServerResponse, { roots, clientId, body
   const needsRoots = known === undefined && messages.some(({ method }) => method === "tools/call");
   if (!needsRoots) return send(response, await rootsOfRequest.run(known, ask));
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
-  const told = await roots.ask(clientId, (event) => response.write(event));
-  const answered = await rootsOfRequest.run(told, ask);
+  const sent = await roots.ask(clientId, (event) => response.write(event));
+  const answered = await rootsOfRequest.run(sent, ask);
   const isStream = answered.headers.get("content-type")?.startsWith("text/event-stream") === true;
   if (isStream) return send(response, answered);
   const text = (await answered.text()).trim();
@@ -217,7 +216,7 @@ async function answerWithRoots(response: ServerResponse, { roots, clientId, body
 
 /** Returns undefined if the request has no path, such as the * of OPTIONS. A path may begin with //, which alone would
  *  be a host. */
-function urlOf({ url = "/" }: IncomingMessage): URL | undefined {
+function parseUrl({ url = "/" }: IncomingMessage): URL | undefined {
   const text = url.startsWith("/") ? `http://${address}${url}` : url;
   return URL.canParse(text) ? new URL(text) : undefined;
 }
@@ -227,13 +226,15 @@ function refuse(response: ServerResponse, status: number, message: string): void
   response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_000, message } }));
 }
 
-interface RequestParts {
-  readonly url: URL;
-  readonly signal: AbortSignal;
-  readonly body: Buffer | AsyncIterable<Buffer>;
-}
-
-function toRequest(request: IncomingMessage, { url, signal, body }: RequestParts): Request {
+function toRequest(
+  request: IncomingMessage,
+  parts: {
+    readonly url: URL;
+    readonly signal: AbortSignal;
+    readonly body: Buffer | AsyncIterable<Buffer>;
+  },
+): Request {
+  const { url, signal, body } = parts;
   const { method = "GET" } = request;
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) headers.set(name, [value].flat().join(", "));

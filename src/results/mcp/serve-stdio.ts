@@ -36,46 +36,41 @@ export type ClientMessage =
 export function readClientMessage(written: WrittenValue, isTaken: (message: unknown) => boolean): ClientMessage {
   const { value } = written;
   if (!isPlainObject(value)) return { refused: "a message on stdin is not an object" };
-  const message = withShortIds(withoutNulls(value), written);
+  // Some serializers write null for missing values.
+  const withoutNulls = Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+  const message = shortenIds(withoutNulls, written);
   // Only the library reads answers to the server's own requests.
   if (!("method" in message) || isTaken(message)) return { message: message as unknown as JSONRPCMessage };
-  const answer = message.id === undefined ? undefined : refuse(idText(written, "id") ?? "null");
-  return { refused: "a message on stdin is not JSON-RPC 2.0", answer };
+  const refused = "a message on stdin is not JSON-RPC 2.0";
+  if (message.id === undefined) return { refused };
+  const problem =
+    'Invalid Request: it needs jsonrpc "2.0", a method, an id that is a text or a number, an object as params if any, and nothing else.';
+  const error = { code: -32_600, message: problem };
+  return { refused, answer: renderAnswer(idText(written, "id") ?? "null", { error }) };
 }
 
 /** Returns the line for a message of the server, with the client's original ids. */
 export function renderServerMessage(message: JSONRPCMessage): string {
   const id = "id" in message && typeof message.id === "string" ? message.id : "";
-  if (!id.startsWith(longId) || "method" in message) return `${JSON.stringify(message)}\n`;
+  if (!id.startsWith(longIdPrefix) || "method" in message) return `${JSON.stringify(message)}\n`;
   const answer = "result" in message ? { result: message.result } : { error: message.error };
-  return renderAnswer(id.slice(longId.length), answer);
-}
-
-/** Some serializers write null for missing values. */
-function withoutNulls(message: RpcObject): RpcObject {
-  return Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
+  return renderAnswer(id.slice(longIdPrefix.length), answer);
 }
 
 /** A prefix that no client's own id has. */
-const longId = "\u0000number ";
+const longIdPrefix = "\u0000number ";
 
 /** The library accepts texts and whole numbers up to 2 ** 53. Another number, such as a time in nanoseconds, becomes a
  *  text. */
-function withShortIds(message: RpcObject, written: WrittenValue): RpcObject {
+function shortenIds(message: RpcObject, written: WrittenValue): RpcObject {
   const { id, params } = message;
-  const short = isLong(id) ? { ...message, id: longId + idText(written, "id") } : message;
+  const short = isLong(id) ? { ...message, id: longIdPrefix + idText(written, "id") } : message;
   if (!isPlainObject(params) || !isLong(params.requestId)) return short;
-  return { ...short, params: { ...params, requestId: longId + idText(written, "params", "requestId") } };
+  return { ...short, params: { ...params, requestId: longIdPrefix + idText(written, "params", "requestId") } };
 }
 
 function isLong(id: unknown): boolean {
   return typeof id === "number" && !Number.isSafeInteger(id);
-}
-
-function refuse(id: string): string {
-  const message =
-    'Invalid Request: it needs jsonrpc "2.0", a method, an id that is a text or a number, an object as params if any, and nothing else.';
-  return renderAnswer(id, { error: { code: -32_600, message } });
 }
 
 interface StdioStreams {
@@ -88,9 +83,6 @@ interface StdioTransport extends Transport {
    *  here. */
   readonly ended: Promise<void>;
 }
-
-/** How long to wait for answers after the client has closed its end. */
-const mostDrainMs = 10_000;
 
 /** The library's own transport drops running calls at the end of stdin, so `printf … | plimsoll mcp` would print
  *  nothing. It also gives up on a line above 10 MB. `isTaken` says whether the library accepts a message as a request
@@ -144,7 +136,9 @@ export function createStdioTransport(
     try {
       const replace = refuseLongLine(stdout, (problem) => fail(new Error(problem)));
       for await (const line of readMessageLines(stdin, { replace })) takeLine(line);
-      await waiting.settled(mostDrainMs);
+      // How long to wait for answers after the client has closed its end.
+      const maxDrainMs = 10_000;
+      await waiting.settled(maxDrainMs);
     } catch (error) {
       fail(error as Error);
     }
@@ -158,16 +152,8 @@ export function createStdioTransport(
   return transport;
 }
 
-interface Waiting {
-  asked(message: JSONRPCMessage): void;
-  answered(id: unknown): void;
-  settled(mostMs: number): Promise<void>;
-  /** Nobody is left to answer. */
-  giveUp(): void;
-}
-
 /** Requests without an answer. */
-function createWaiting(): Waiting {
+function createWaiting() {
   const ids = new Set<unknown>();
   let settle: () => void = () => {};
   const answered = (id: unknown): void => {
@@ -175,7 +161,7 @@ function createWaiting(): Waiting {
     if (ids.size === 0) settle();
   };
   return {
-    asked(message) {
+    asked(message: JSONRPCMessage): void {
       if (!("method" in message)) return;
       const { method, params } = message;
       // A subscription is answered when the connection ends, a cancelled request never.
@@ -183,17 +169,18 @@ function createWaiting(): Waiting {
       if (method === "notifications/cancelled" && isPlainObject(params)) answered(params.requestId);
     },
     answered,
-    settled: (mostMs) =>
+    settled: (maxMs: number): Promise<void> =>
       new Promise((resolve) => {
         // Keeps the process alive. Otherwise it would end here, before its session is closed.
-        const timer = setTimeout(() => settle(), mostMs);
+        const timer = setTimeout(() => settle(), maxMs);
         settle = () => {
           clearTimeout(timer);
           resolve();
         };
         if (ids.size === 0) settle();
       }),
-    giveUp() {
+    /** Nobody is left to answer. */
+    giveUp(): void {
       ids.clear();
       settle();
     },

@@ -6,42 +6,45 @@ import { fileURLToPath } from "node:url";
 import { type ContextError, usageError } from "../../core/errors.ts";
 import { type Environment, homeDirectory, isInside } from "../../host/index.ts";
 
-export interface RootPlace {
-  readonly cwd: string;
-  readonly env: Environment;
-}
-
 /** `roots` are the addresses that the client offers, undefined if it offers none. Throws if the directory would be the
  *  home directory or the whole file system, because that is almost certainly a mistake. */
-export async function chooseRoot(roots: readonly string[] | undefined, place: RootPlace): Promise<string> {
+export async function chooseRoot(
+  roots: readonly string[] | undefined,
+  place: {
+    readonly cwd: string;
+    readonly env: Environment;
+  },
+): Promise<string> {
   const home = await realpath(homeDirectory(place.env)).catch(() => undefined);
   const isTooWide = (path: string): boolean => path === home || path === parse(path).root;
   const cwd = await realpath(place.cwd).catch(() => place.cwd);
-  const offered = (await Promise.all((roots ?? []).map(directoryOf))).filter((path) => path !== undefined);
+  const offered = (
+    await Promise.all(
+      (roots ?? []).map(async (address) => {
+        try {
+          const path = await realpath(fileURLToPath(address));
+          return (await stat(path)).isDirectory() ? path : undefined;
+        } catch {
+          return undefined;
+        }
+      }),
+    )
+  ).filter((path) => path !== undefined);
   const usable = offered.filter((path) => !isTooWide(path));
   const root = usable.find((path) => isInside(cwd, path)) ?? usable[0];
   if (root !== undefined) return root;
   const [wide] = offered;
-  if (wide !== undefined) throw refused(`The client offers ${nameOf(wide, home)} as its root`);
-  if (isTooWide(cwd)) throw refused(`The server was started in ${nameOf(cwd, home)} and the client offers no roots`);
+  if (wide !== undefined) throw createRefusal(`The client offers ${describeRoot(wide, home)} as its root`);
+  if (isTooWide(cwd))
+    throw createRefusal(`The server was started in ${describeRoot(cwd, home)} and the client offers no roots`);
   return cwd;
 }
 
-/** Returns the real path of a directory on this machine, or undefined. */
-async function directoryOf(address: string): Promise<string | undefined> {
-  try {
-    const path = await realpath(fileURLToPath(address));
-    return (await stat(path)).isDirectory() ? path : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function nameOf(path: string, home: string | undefined): string {
+function describeRoot(path: string, home: string | undefined): string {
   return path === home ? `the home directory (${path})` : `the whole file system (${path})`;
 }
 
-function refused(what: string): ContextError {
+function createRefusal(what: string): ContextError {
   return usageError(
     `${what}. Plimsoll refuses to read all of it`,
     "Start the server in a project, or name a directory: plimsoll mcp --root DIR.",

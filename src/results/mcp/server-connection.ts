@@ -51,7 +51,7 @@ async function startProcess(server: StdioServer, options: ConnectOptions): Promi
   const exit = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
   // Processes that the server started may keep the pipes open. The end of stdin tells them to end.
   void exit.then(() => stdin.end());
-  const told = passErrors(child.stderr!);
+  const errorsPassed = passErrors(child.stderr!);
   return {
     lines: linesUntilClosed(child, { ...options, name: server.name }),
     send: (line) => writeLine(stdin, line),
@@ -59,15 +59,13 @@ async function startProcess(server: StdioServer, options: ConnectOptions): Promi
     // Processes that the server left may keep its stdout open after it is gone, and no signal would reach them.
     kill: (signal) => void (child.kill(signal) || stdout.destroy()),
     ended: exit.then(async ([code, signal]) => {
-      await Promise.race([told, sleep(lastWordsMs, undefined, { ref: false })]);
+      // Processes that the server left may keep its stderr open.
+      await Promise.race([errorsPassed, sleep(500, undefined, { ref: false })]);
       child.stderr?.destroy();
       return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
     }),
   };
 }
-
-/** Processes that the server left may keep its stderr open. */
-const lastWordsMs = 500;
 
 /** Shows what the server writes for people. Its control characters become visible escapes: they could change what a
  *  terminal shows, or what is in the clipboard. */
@@ -130,10 +128,6 @@ async function spawnServer(
   }
 }
 
-const mostDrainMs = 10_000;
-/** From the first to the last try to listen to the server again. */
-const [firstPauseMs, lastPauseMs] = [1_000, 30_000];
-
 /** Speaks Streamable HTTP: each message is a request, and its answers are JSON or a stream of events. A second stream
  *  carries what the server sends on its own. */
 function connectHttp(server: HttpServer): ServerConnection {
@@ -148,14 +142,17 @@ function connectHttp(server: HttpServer): ServerConnection {
   });
   const close = async (): Promise<void> => {
     if (closing.signal.aborted) return;
-    await Promise.race([Promise.all(underWay), sleep(mostDrainMs, undefined, { ref: false })]);
+    await Promise.race([Promise.all(underWay), sleep(10_000, undefined, { ref: false })]);
     closing.abort();
     await forget(state);
     received.end();
     finish(0);
   };
   return {
-    ...{ lines: received.lines, ended, end: () => void close(), kill: () => void close() },
+    lines: received.lines,
+    ended,
+    end: () => void close(),
+    kill: () => void close(),
     async send(line) {
       const body = String(line).trim();
       const message = parseLine(Buffer.from(body))?.messages[0];
@@ -187,10 +184,10 @@ interface HttpState {
 async function forget(state: HttpState): Promise<void> {
   if (state.sessionId === undefined) return;
   const signal = AbortSignal.timeout(1_000);
-  await fetch(state.server.url, { method: "DELETE", headers: headersOf(state, "*/*"), signal }).catch(() => {});
+  await fetch(state.server.url, { method: "DELETE", headers: createHeaders(state, "*/*"), signal }).catch(() => {});
 }
 
-function headersOf({ server, sessionId, version }: HttpState, accept: string): Record<string, string> {
+function createHeaders({ server, sessionId, version }: HttpState, accept: string): Record<string, string> {
   return {
     ...server.headers,
     accept,
@@ -200,11 +197,12 @@ function headersOf({ server, sessionId, version }: HttpState, accept: string): R
 }
 
 function post(state: HttpState, body: string): Promise<Response> {
-  const headers = headersOf(state, "application/json, text/event-stream");
+  const headers = createHeaders(state, "application/json, text/event-stream");
   return fetch(state.server.url, {
     method: "POST",
     headers: { ...headers, "content-type": "application/json" },
-    ...{ body, signal: state.signal },
+    body,
+    signal: state.signal,
   });
 }
 
@@ -212,24 +210,31 @@ function post(state: HttpState, body: string): Promise<Response> {
 async function exchange(state: HttpState, body: string, message: RpcMessage): Promise<void> {
   const { id, method } = message;
   let isAnswered = id === undefined || method === undefined;
+  const isAnswer = (line: Buffer): boolean =>
+    parseLine(line)?.messages.some((each) => each.id === id && each.method === undefined) ?? false;
   const pass = async (line: Buffer): Promise<void> => {
-    isAnswered ||= isAnswer(line, id);
+    // Only results are that long, and parsing one takes a while.
+    isAnswered ||= line.length > 1_048_576 || isAnswer(line);
     await state.receive(line);
   };
   try {
     if (method === "initialize") {
       state.handshake = { line: body };
       await greet(state, body, pass);
-    } else await readAnswers(await accepted(await postAgain(state, body)), pass);
+    } else await readAnswers(await checkStatus(await postAgain(state, body)), pass);
     if (!isAnswered) throw new Error("the answer ended too early");
   } catch (error) {
-    if (!isAnswered) await state.receive(unreachable(id!, state.server.url, error));
+    if (isAnswered) return;
+    const { cause } = error as { readonly cause?: unknown };
+    const reason = isPlainObject(cause) && typeof cause.code === "string" ? cause.code : messageOf(error);
+    const problem = `The server at ${new URL(state.server.url).origin} cannot be reached: ${reason}`;
+    await state.receive(renderAnswer(id!, { error: { code: -32_000, message: problem } }));
   }
 }
 
 async function greet(state: HttpState, line: string, pass: (line: Buffer) => Promise<void>): Promise<void> {
   [state.sessionId, state.version] = [undefined, undefined];
-  const response = await accepted(await post(state, line));
+  const response = await checkStatus(await post(state, line));
   state.sessionId = response.headers.get("mcp-session-id") ?? undefined;
   await readAnswers(response, async (answer) => {
     const version = parseLine(answer)?.messages[0]?.result?.protocolVersion;
@@ -254,9 +259,9 @@ async function postAgain(state: HttpState, body: string): Promise<Response> {
 /** Receives what the server sends on its own, if it offers that. */
 async function listen(state: HttpState): Promise<void> {
   const { signal, server, receive } = state;
-  for (let pauseMs = firstPauseMs; !signal.aborted; pauseMs = Math.min(pauseMs * 2, lastPauseMs)) {
+  for (let pauseMs = 1_000; !signal.aborted; pauseMs = Math.min(pauseMs * 2, 30_000)) {
     try {
-      const response = await fetch(server.url, { headers: headersOf(state, "text/event-stream"), signal });
+      const response = await fetch(server.url, { headers: createHeaders(state, "text/event-stream"), signal });
       if (!response.ok) {
         await response.body?.cancel();
         return;
@@ -269,15 +274,7 @@ async function listen(state: HttpState): Promise<void> {
   }
 }
 
-/** Only results are that long, and parsing one takes a while. */
-const longBytes = 1_048_576;
-
-function isAnswer(line: Buffer, id: string | undefined): boolean {
-  if (line.length > longBytes) return true;
-  return parseLine(line)?.messages.some((each) => each.id === id && each.method === undefined) ?? false;
-}
-
-async function accepted(response: Response): Promise<Response> {
+async function checkStatus(response: Response): Promise<Response> {
   if (response.ok) return response;
   const text = printable((await readStart(response).catch(() => "")).slice(0, 200));
   const hint = response.status === 401 ? "; put a token into its headers, because wrap cannot sign in" : "";
@@ -304,7 +301,7 @@ async function readAnswers(response: Response, pass: (line: Buffer) => Promise<v
     if (length > maxLineBytes) throw tooLong();
     received.add(Buffer.from(part));
   }
-  const text = oneLine(received.take());
+  const text = joinLine(received.take());
   if (text.length > 1) await pass(text);
 }
 
@@ -320,33 +317,24 @@ async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
   };
   for await (const line of readMessageLines(chunks(), { replace })) {
     if (/^\r?\n$/.test(line.toString("latin1", 0, 2))) {
-      if (data.length > 0) yield oneLine(Buffer.concat(data));
+      if (data.length > 0) yield joinLine(Buffer.concat(data));
       [data, length] = [[], 0];
-    } else if (line.subarray(0, 5).equals(dataField)) {
+    } else if (line.toString("latin1", 0, 5) === "data:") {
       data.push(line.subarray(line[5] === 0x20 ? 6 : 5));
       length += line.length;
       if (length > maxLineBytes) throw tooLong();
     }
   }
-  if (data.length > 0) yield oneLine(Buffer.concat(data));
+  if (data.length > 0) yield joinLine(Buffer.concat(data));
 }
 
 function tooLong(): Error {
   return new Error(`it sent a message of more than ${formatNumber(maxLineBytes)} bytes`);
 }
 
-const dataField = Buffer.from("data:");
-
 /** Line breaks in JSON are only between its words, so spaces can replace them. */
-function oneLine(json: Buffer): Buffer {
+function joinLine(json: Buffer): Buffer {
   const bytes = Buffer.concat([json, Buffer.from("\n")]);
   for (let at = 0; at < bytes.length - 1; at += 1) if (bytes[at] === 0x0a || bytes[at] === 0x0d) bytes[at] = 0x20;
   return bytes;
-}
-
-function unreachable(id: string, url: string, error: unknown): string {
-  const cause = (error as { readonly cause?: unknown }).cause;
-  const reason = isPlainObject(cause) && typeof cause.code === "string" ? cause.code : messageOf(error);
-  const message = `The server at ${new URL(url).origin} cannot be reached: ${reason}`;
-  return renderAnswer(id, { error: { code: -32_000, message } });
 }

@@ -5,7 +5,7 @@ import { isPlainObject, memberOf, messageOf } from "../../core/text/index.ts";
 import { createHubServer, type HubServer, type HubServerOptions } from "./hub-server.ts";
 import { createLineChannel } from "./line-stream.ts";
 import {
-  messagesOf,
+  parseMessages,
   type RpcMessage,
   type RpcObject,
   renderAnswer,
@@ -14,28 +14,34 @@ import {
 } from "./rpc-message.ts";
 import type { ServerConnection } from "./server-connection.ts";
 
-export interface HubOptions {
+export interface ServerHub extends ServerConnection {
+  /** Returns which servers have failed since the last call. */
+  takeNotice(): string | undefined;
+}
+
+export function createServerHub(options: {
   /** Names have no underscore, so that the first one in a tool's name ends its server's name. */
   readonly servers: readonly Pick<HubServerOptions, "name" | "connect">[];
   readonly version: string;
   /** Whether the client's list of tools is the same, whatever the servers have. */
   readonly isLazy: boolean;
   log(text: string): void;
-}
-
-export interface ServerHub extends ServerConnection {
-  /** Returns which servers have failed since the last call. */
-  takeNotice(): string | undefined;
-}
-
-export function createServerHub({ servers, version, isLazy, log }: HubOptions): ServerHub {
+}): ServerHub {
+  const { servers, version, isLazy, log } = options;
   const toClient = createLineChannel();
   const notices: string[] = [];
   const routes = createRoutes();
-  const patience = isLazy ? lazy : eager;
+  // Fixed tools need not wait for servers: only the instructions of a slow one are then missing. The servers' tools are
+  // read when the model searches them, and a call may take longer than a start. Codex 0.166 sends its first request
+  // after one to three seconds, without the tools of servers that are not there yet.
+  const patience = isLazy ? { greetingMs: 500, toolsMs: 20_000 } : { greetingMs: 4_000, toolsMs: listMs };
   const members = servers.map(({ name, connect }, index) =>
     createHubServer({
-      ...{ name, index, connect, listMs, emit: toClient.push },
+      name,
+      index,
+      connect,
+      listMs,
+      emit: toClient.push,
       learn: (value) => routes.learn(index, value),
       fail(reason) {
         const text = `The server "${name}" ${reason}. Its tools are missing; the other servers continue.`;
@@ -48,7 +54,17 @@ export function createServerHub({ servers, version, isLazy, log }: HubOptions): 
   return {
     lines: toClient.lines,
     async send(line) {
-      for (const received of messagesOf(Buffer.from(line))) takeFromClient(hub, received);
+      for (const received of parseMessages(Buffer.from(line))) {
+        const { message, text } = received;
+        const { id, method } = message;
+        if (method === undefined) {
+          for (const member of hub.members) member.answer(id, text, ["id"]);
+        } else if (id === undefined) notify(hub, { message, text });
+        else {
+          const request = { ...message, id, method, text };
+          answer(hub, request).catch((error: unknown) => refuse(hub, id, { code: -32_603, message: messageOf(error) }));
+        }
+      }
     },
     end() {
       for (const member of members) member.end();
@@ -66,23 +82,13 @@ export function createServerHub({ servers, version, isLazy, log }: HubOptions): 
 
 interface Hub {
   readonly members: readonly HubServer[];
-  readonly routes: Routes;
+  readonly routes: ReturnType<typeof createRoutes>;
   readonly version: string;
-  readonly patience: typeof eager;
+  /** How long the client waits for its greeting and for the list of tools. */
+  readonly patience: { readonly greetingMs: number; readonly toolsMs: number };
   readonly startedAt: number;
   emit(line: string): Promise<void>;
   log(text: string): void;
-}
-
-function takeFromClient(hub: Hub, { message, text }: WrittenMessage): void {
-  const { id, method } = message;
-  if (method === undefined) {
-    for (const member of hub.members) member.answer(id, text, ["id"]);
-  } else if (id === undefined) notify(hub, { message, text });
-  else {
-    const request = { ...message, id, method, text };
-    answer(hub, request).catch((error: unknown) => refuse(hub, id, { code: -32_603, message: messageOf(error) }));
-  }
 }
 
 function notify({ members }: Hub, { message: { method, cancels, params }, text }: WrittenMessage): void {
@@ -108,7 +114,7 @@ async function answer(hub: Hub, request: Request): Promise<void> {
   if (method === "initialize") return greet(hub, request);
   if (method === "ping") return reply(hub, id, {});
   if (method !== "logging/setLevel") return forward(hub, request);
-  const params = paramsOf(request);
+  const params = readParams(request);
   await Promise.all(hub.members.filter((each) => each.offers(method)).map((each) => each.ask(method, params)));
   return reply(hub, id, {});
 }
@@ -121,7 +127,7 @@ function refuse({ emit }: Hub, id: string, error: { readonly code: number; reado
   return emit(renderAnswer(id, { error }));
 }
 
-function paramsOf({ text }: Request): string {
+function readParams({ text }: Request): string {
   const params = memberOf(text, 0, "params");
   return params === undefined ? "{}" : text.slice(params.value.start, params.value.end);
 }
@@ -129,25 +135,19 @@ function paramsOf({ text }: Request): string {
 /** How long the client waits for its greeting and for its lists if a server is slow to start. Codex gives up after 10
  *  seconds for both. */
 const listMs = 8_000;
-const eager = { greetingMs: 4_000, toolsMs: listMs };
-
-/** Codex 0.166 sends its first request after one to three seconds, without the tools of servers that are not there yet.
- *  Fixed tools need not wait for servers: only the instructions of a slow one are then missing. The servers' tools are
- *  read when the model searches them, and a call may take longer than a start. */
-const lazy = { greetingMs: 500, toolsMs: 20_000 };
 
 async function greet(hub: Hub, request: Request): Promise<void> {
   const { members } = hub;
-  const params = paramsOf(request);
+  const params = readParams(request);
   for (const member of members) void member.greet(params);
-  await settleAtMost(hub, hub.patience.greetingMs);
+  await waitForServers(hub, hub.patience.greetingMs);
   await reply(hub, request.id, joinGreetings(hub));
   for (const member of members) member.clientIsGreeted();
 }
 
 /** Waits until every server was greeted or has failed, or until this long after the start. */
-async function settleAtMost({ members, startedAt }: Hub, mostMs: number): Promise<void> {
-  const leftMs = Math.max(0, startedAt + mostMs - Date.now());
+async function waitForServers({ members, startedAt }: Hub, maxMs: number): Promise<void> {
+  const leftMs = Math.max(0, startedAt + maxMs - Date.now());
   const all = Promise.all(members.map(({ settled }) => settled));
   await Promise.race([all, sleep(leftMs, undefined, { ref: false })]);
 }
@@ -172,7 +172,7 @@ const lists: readonly ListMethod[] = [
 /** All pages of all servers are one list. */
 async function answerList(hub: Hub, id: string, list: ListMethod): Promise<void> {
   const { method, key } = list;
-  await settleAtMost(hub, method === "tools/list" ? hub.patience.toolsMs : listMs);
+  await waitForServers(hub, method === "tools/list" ? hub.patience.toolsMs : listMs);
   for (const member of hub.members) member.reportLate();
   const found = await Promise.all(
     hub.members.map(async (member, index) => {
@@ -209,7 +209,7 @@ function usableElements(elements: readonly string[], { texts, key }: ListMethod)
 /** Sends a request to the server that it is for. */
 async function forward(hub: Hub, request: Request): Promise<void> {
   const { id, method, params = {}, text } = request;
-  const named = nameIn(method, params);
+  const named = findName(method, params);
   if (named === undefined) {
     const [first, ...others] = hub.routes.find(method, params, hub.members);
     if (first !== undefined) return first.forward(id, text, others);
@@ -226,39 +226,31 @@ async function forward(hub: Hub, request: Request): Promise<void> {
 }
 
 /** Returns the name in a request that decides which server gets it. */
-function nameIn(method: string, params: RpcObject): { name: string; path: readonly string[] } | undefined {
+function findName(method: string, params: RpcObject): { name: string; path: readonly string[] } | undefined {
   const { name, ref } = params;
   if (method === "tools/call" || method === "prompts/get") return { name: String(name), path: ["params", "name"] };
   if (method !== "completion/complete" || !isPlainObject(ref) || ref.type !== "ref/prompt") return undefined;
   return { name: String(ref.name), path: ["params", "ref", "name"] };
 }
 
-interface Routes {
-  /** Remembers which server has a resource or a task. */
-  learn(index: number, value: unknown): void;
-  /** Returns the servers to ask, one after the other until one has a result. */
-  find(method: string, params: RpcObject, members: readonly HubServer[]): readonly HubServer[];
-}
-
-/** The number of remembered resources and tasks, the newest ones. */
-const mostKnown = 10_000;
-
 /** Learns from lists and results which server has a resource or a task. If two have the same one, the first
  *  server of the file counts. */
-function createRoutes(): Routes {
+function createRoutes() {
   const owners = new Map<string, number>();
   return {
-    learn(index, value) {
+    learn(index: number, value: unknown): void {
       if (!isPlainObject(value)) return;
       for (const key of [value.uri, value.uriTemplate, value.taskId]) {
         if (typeof key === "string" && (owners.get(key) ?? index) >= index) owners.set(key, index);
       }
       for (const oldest of owners.keys()) {
-        if (owners.size <= mostKnown) break;
+        // Only the newest resources and tasks are remembered.
+        if (owners.size <= 10_000) break;
         owners.delete(oldest);
       }
     },
-    find(method, params, members) {
+    /** Returns the servers to ask, one after the other until one has a result. */
+    find(method: string, params: RpcObject, members: readonly HubServer[]): readonly HubServer[] {
       const ref = isPlainObject(params.ref) ? params.ref.uri : undefined;
       const owner = members[owners.get(String(params.uri ?? params.taskId ?? ref)) ?? -1];
       return owner?.offers(method) === true ? [owner] : members.filter((member) => member.offers(method));

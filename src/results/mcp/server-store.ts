@@ -11,7 +11,9 @@ export interface ServerStore {
   problem(): string | undefined;
 }
 
-export interface ServerStoreOptions {
+export type StoreUpkeep = (store: MaintainedStore) => Promise<void>;
+
+export async function openServerStore(options: {
   /** The file or address. Undefined for a store in memory. */
   readonly file: string | undefined;
   /** The consequences if the file cannot be used, in one sentence. */
@@ -19,14 +21,7 @@ export interface ServerStoreOptions {
   /** Deletes what is too old. Runs once, beside the first calls. */
   readonly upkeep?: StoreUpkeep | undefined;
   log(text: string): void;
-}
-
-export type StoreUpkeep = (store: MaintainedStore) => Promise<void>;
-
-/** Short, because clients wait only a few seconds for a server to start. */
-const waitMs = 5_000;
-
-export async function openServerStore(options: ServerStoreOptions): Promise<ServerStore> {
+}): Promise<ServerStore> {
   const { file, consequence, log } = options;
   if (file === undefined) return { store: createMemoryStore(), problem: () => undefined };
   let problem: string | undefined;
@@ -38,7 +33,8 @@ export async function openServerStore(options: ServerStoreOptions): Promise<Serv
     const { hint = "", file: place = isStoreAddress(file) ? "the store" : file } = error as Partial<ContextError>;
     log([`${place}: ${message}.`, hint, consequence].filter((text) => text !== "").join(" "));
   };
-  const opened = await openStore({ place: file, waitMs }).catch((error: unknown) => {
+  // Short, because clients wait only a few seconds for a server to start.
+  const opened = await openStore({ place: file, waitMs: 5_000 }).catch((error: unknown) => {
     fail(error);
     return undefined;
   });

@@ -20,24 +20,24 @@ export interface WrapIntake {
   /** The call has no result. */
   drop(call: ResultCall): void;
   /** Returns the message of a result with what is new. Call `sent` with what was sent in the end. */
-  admit(message: string, result: RpcObject, call: ResultCall): Promise<AdmittedMessage>;
+  admit(
+    message: string,
+    result: RpcObject,
+    call: ResultCall,
+  ): Promise<{ readonly message: string; readonly result: RpcObject; sent(message: string): Promise<void> }>;
 }
 
-interface AdmittedMessage {
-  readonly message: string;
-  readonly result: RpcObject;
-  sent(message: string): Promise<void>;
-}
-
-export interface WrapIntakeOptions {
+export async function createWrapIntake(options: {
   readonly sessionId: string;
   readonly counter: Counter;
   readonly store: Store;
-}
-
-export async function createWrapIntake({ sessionId, counter, store }: WrapIntakeOptions): Promise<WrapIntake> {
+}): Promise<WrapIntake> {
+  const { sessionId, counter, store } = options;
   const intake: Intake = await createIntake({
-    ...{ sessionId, counter, maxResultTokens: Number.MAX_SAFE_INTEGER, recallHint: (id) => `recall with id ${id}` },
+    sessionId,
+    counter,
+    maxResultTokens: Number.MAX_SAFE_INTEGER,
+    recallHint: (id) => `recall with id ${id}`,
     // The ids of calls count from 1. Another process serves another conversation.
     markSeed: randomUUID(),
     store: withHeldIn(createMemoryStore(), store),
@@ -48,14 +48,17 @@ export async function createWrapIntake({ sessionId, counter, store }: WrapIntake
     begin: (call) => calls.begin(call, { tool: call.tool, input: call.args }),
     drop: calls.drop,
     async admit(message, result, call) {
-      const text = onlyText(result);
+      const { content, structuredContent, isError } = result;
+      // Failures, media, several blocks and structured content are not shortened.
+      const isPlain = structuredContent === undefined && isError !== true;
+      const text = isPlain && Array.isArray(content) && content.length === 1 ? readText(content[0]) : undefined;
       if (text === undefined) {
         calls.drop(call);
-        return { ...withTexts(message, result, (each) => quoteNotes(each, undefined)), sent: async () => {} };
+        return { ...editTexts(message, result, (each) => quoteNotes(each, undefined)), sent: async () => {} };
       }
       const number = ++admits;
       const admitted = await intake.admit({ tool: call.tool, input: call.args, text, ...calls.end(call) });
-      const edited = withTexts(message, result, () => admitted.text);
+      const edited = editTexts(message, result, () => admitted.text);
       return {
         ...edited,
         // A page shows only a part, so later results must not refer to it.
@@ -66,31 +69,19 @@ export async function createWrapIntake({ sessionId, counter, store }: WrapIntake
   };
 }
 
-/** Failures, media, several blocks and structured content are not shortened. */
-function onlyText({ content, structuredContent, isError }: RpcObject): string | undefined {
-  if (!Array.isArray(content) || content.length !== 1 || structuredContent !== undefined || isError === true) {
-    return undefined;
-  }
-  return textOf(content[0]);
-}
-
-function textOf(block: unknown): string | undefined {
+function readText(block: unknown): string | undefined {
   return isPlainObject(block) && block.type === "text" && typeof block.text === "string" ? block.text : undefined;
 }
 
 /** Changes the texts in the message as it was written. A text beside structured content may have to say the same. */
-function withTexts(
-  message: string,
-  result: RpcObject,
-  change: (text: string) => string,
-): Pick<AdmittedMessage, "message" | "result"> {
+function editTexts(message: string, result: RpcObject, change: (text: string) => string) {
   const { content, structuredContent } = result;
   if (!Array.isArray(content) || structuredContent !== undefined) return { message, result };
   const place = memberOf(message, 0, "result");
   const list = place && memberOf(message, place.value.start, "content");
   const elements = list === undefined ? [] : elementsOf(message, list.value.start);
   const changes = content.flatMap((block: unknown, index) => {
-    const [text, element] = [textOf(block), elements[index]];
+    const [text, element] = [readText(block), elements[index]];
     const member = element && memberOf(message, element.start, "text");
     if (text === undefined || member === undefined || change(text) === text) return [];
     return [

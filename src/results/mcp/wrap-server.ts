@@ -4,12 +4,12 @@ import { ContextError, usageError } from "../../core/errors.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { McpServer } from "../../rules/index.ts";
 import type { PageFormat, PageLimit } from "../session/index.ts";
-import { limitOfClient } from "./client-limits.ts";
+import { findClientLimit } from "./client-limits.ts";
 import { hideTools, realCall } from "./lazy-tools.ts";
 import { createLineProxy, type LineProxy } from "./line-proxy.ts";
 import { readMessageLines, writeLine } from "./line-stream.ts";
 import { type Conversation, openMcpSession, patience } from "./open-session.ts";
-import { messagesOf, readEnds, refuseLongLine, renderAnswer } from "./rpc-message.ts";
+import { parseMessages, readEnds, refuseLongLine, renderAnswer } from "./rpc-message.ts";
 import { connectServer, type ServerConnection } from "./server-connection.ts";
 import { createServerHub, type ServerHub } from "./server-hub.ts";
 import { openServerStore, type StoreUpkeep } from "./server-store.ts";
@@ -32,7 +32,7 @@ export interface WrapOptions {
   readonly storeFile: string | undefined;
   readonly upkeep?: StoreUpkeep | undefined;
   readonly sessionId: string;
-  readonly goesOn: boolean;
+  readonly isNamed: boolean;
   /** The conversation, if the client names it in the environment. */
   readonly conversation?: Conversation | undefined;
   readonly pageLimit?: PageLimit | undefined;
@@ -47,32 +47,48 @@ export interface WrapOptions {
 /** Runs servers behind a proxy that pages their large results. Returns the exit code, which is the server's own if there
  *  is one. */
 export async function wrapServer(options: WrapOptions): Promise<number> {
-  const { storeFile, sessionId, goesOn, counter, budget, format, log } = options;
+  const { storeFile, sessionId, isNamed, counter, budget, format, log } = options;
   let clientName: string | undefined;
-  const pageLimit = (): PageLimit => options.pageLimit ?? limitOfClient(clientName);
-  const kept = await openServerStore({ file: storeFile, consequence, upkeep: options.upkeep, log });
+  const pageLimit = (): PageLimit => options.pageLimit ?? findClientLimit(clientName);
+  const kept = await openServerStore({
+    file: storeFile,
+    consequence: "Results pass unchanged, without pages.",
+    upkeep: options.upkeep,
+    log,
+  });
   const { session, takeNotice, original, close } = await openMcpSession({
     id: sessionId,
-    goesOn,
+    isNamed,
     conversation: options.conversation,
     kept,
     counter,
     budget,
     pageLimit,
-    ...{ format, nextPageName: () => proxy.nextPageName() },
+    format,
+    nextPageName: () => proxy.nextPageName(),
   });
   const hub = options.servers.length === 1 ? undefined : connectAll(options);
   const takeNotices = (): string | undefined => {
-    const told = [takeNotice(), hub?.takeNotice()].filter((notice) => notice !== undefined);
-    return told.length === 0 ? undefined : told.join(" ");
+    const notices = [takeNotice(), hub?.takeNotice()].filter((notice) => notice !== undefined);
+    return notices.length === 0 ? undefined : notices.join(" ");
   };
   const intake =
     options.hasIntake === true
       ? await createWrapIntake({ sessionId: session.id, counter, store: kept.store })
       : undefined;
+  // Claude Code moves large results into a file by itself. A short preview then serves it better than a page.
+  const movesLargeResults = (): boolean => clientName?.toLowerCase().startsWith("claude-code") ?? false;
   const proxy: LineProxy = createLineProxy({
-    ...{ session, counter, pageLimit, format, patience, takeNotice: takeNotices, log, intake, original },
-    isPreviewed: () => format === "text" && options.pageLimit === undefined && spillsResults(clientName),
+    session,
+    counter,
+    pageLimit,
+    format,
+    patience,
+    takeNotice: takeNotices,
+    log,
+    intake,
+    original,
+    isPreviewed: () => format === "text" && options.pageLimit === undefined && movesLargeResults(),
     ...(options.isLazy === true ? { realCall } : {}),
     isKept: () => kept.problem() === undefined,
     clientIs: (name) => {
@@ -83,7 +99,7 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     const server = hub ?? (await connectServer(options.servers[0], options));
     const exitCode = await runBehind(
       proxy,
-      options.isLazy === true ? hideTools(server, aboutAll(options)) : server,
+      options.isLazy === true ? hideTools(server, describeServers(options)) : server,
       options,
     );
     await proxy.settled();
@@ -94,11 +110,9 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
   }
 }
 
-const consequence = "Results pass unchanged, without pages.";
-
 function connectAll(options: WrapOptions): ServerHub {
   const { servers, version, isLazy = false, log } = options;
-  const names = servers.map(({ name }) => shownName(name));
+  const names = servers.map(({ name }) => cleanName(name));
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) {
     throw usageError(
@@ -108,22 +122,24 @@ function connectAll(options: WrapOptions): ServerHub {
   }
   return createServerHub({
     servers: servers.map((server) => ({
-      name: shownName(server.name),
+      name: cleanName(server.name),
       connect: () => connectServer(server, options),
     })),
-    ...{ version, isLazy, log },
+    version,
+    isLazy,
+    log,
   });
 }
 
 /** Has no underscore, so that the first one in a tool's name ends its server's name. Clients accept no other
  *  characters. */
-function shownName(name: string): string {
+function cleanName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9-]+/g, "-");
 }
 
 /** Says whose tools are hidden. */
-function aboutAll({ servers }: WrapOptions): string {
-  const names = servers.map(({ name }) => shownName(name));
+function describeServers({ servers }: WrapOptions): string {
+  const names = servers.map(({ name }) => cleanName(name));
   return names.length === 1 ? `the server ${names[0]}` : `the servers ${names.join(", ")}`;
 }
 
@@ -133,7 +149,17 @@ async function runBehind(proxy: LineProxy, server: ServerConnection, options: Wr
   const requests = createOpenRequests();
   const answers = passToServer(proxy, { stdin, stdout, server, requests, log });
   try {
-    await passToClient(proxy, { stdout, server, requests });
+    const writings = new Set<Promise<void>>();
+    for await (const line of server.lines) {
+      requests.answered(line);
+      await new Promise<void>((resolve, reject) => {
+        const passing = proxy.fromServer(line, resolve);
+        const writing = passing.then((text) => writeLine(stdout, text)).finally(() => writings.delete(writing));
+        writings.add(writing);
+        writing.then(resolve, reject);
+      });
+    }
+    await Promise.all(writings);
   } catch (error) {
     if (!(error instanceof ContextError)) throw error;
     const message = `The server "${options.servers[0].name}" was ended: ${error.message}.`;
@@ -146,27 +172,19 @@ async function runBehind(proxy: LineProxy, server: ServerConnection, options: Wr
 }
 
 /** The client's requests that the server has not answered. */
-interface OpenRequests {
-  asked(line: string | Buffer): void;
-  answered(line: Buffer): void;
-  ids(): readonly string[];
-}
-
-/** A longer line is a result, whose id is at an end of it. Parsing it only for the id would take its memory again. */
-const longBytes = 1_048_576;
-
-function createOpenRequests(): OpenRequests {
+function createOpenRequests() {
   const open = new Set<string>();
   return {
-    asked(line) {
-      for (const { message } of messagesOf(typeof line === "string" ? Buffer.from(line) : line)) {
+    asked(line: string | Buffer): void {
+      for (const { message } of parseMessages(typeof line === "string" ? Buffer.from(line) : line)) {
         if (message.id !== undefined && message.method !== undefined) open.add(message.id);
         if (message.cancels !== undefined) open.delete(message.cancels);
       }
     },
-    answered(line) {
+    answered(line: Buffer): void {
       if (open.size === 0) return;
-      if (line.length > longBytes) {
+      // A longer line is a result with its id at an end. Parsing it only for the id would take its memory again.
+      if (line.length > 1_048_576) {
         const { isRequest, id } = readEnds({
           head: line.toString("utf8", 0, 4_096),
           tail: String(line.subarray(-4_096)),
@@ -174,24 +192,22 @@ function createOpenRequests(): OpenRequests {
         if (!isRequest && id !== undefined) open.delete(id);
         return;
       }
-      for (const { message } of messagesOf(line)) {
+      for (const { message } of parseMessages(line)) {
         if (message.id !== undefined && message.method === undefined) open.delete(message.id);
       }
     },
-    ids: () => [...open],
+    ids: (): readonly string[] => [...open],
   };
 }
 
-interface ClientStreams {
-  readonly stdin: AsyncIterable<Buffer>;
-  readonly stdout: Writable;
-  readonly server: ServerConnection;
-  readonly requests: OpenRequests;
-  log(text: string): void;
-}
-
 /** Sends the answers of running calls. */
-function passToServer(proxy: LineProxy, streams: ClientStreams): Set<Promise<void>> {
+function passToServer(
+  proxy: LineProxy,
+  streams: Pick<WrapOptions, "stdin" | "stdout" | "log"> & {
+    readonly server: ServerConnection;
+    readonly requests: ReturnType<typeof createOpenRequests>;
+  },
+): Set<Promise<void>> {
   const { stdin, stdout, server, requests, log } = streams;
   const underWay = new Set<Promise<void>>();
   const send = async (answer: Promise<string | undefined>): Promise<void> => {
@@ -216,26 +232,4 @@ function passToServer(proxy: LineProxy, streams: ClientStreams): Set<Promise<voi
     .catch((error: unknown) => (error instanceof ContextError ? log(error.message) : undefined))
     .then(() => server.end());
   return underWay;
-}
-
-async function passToClient(
-  proxy: LineProxy,
-  { stdout, server, requests }: Omit<ClientStreams, "stdin" | "log">,
-): Promise<void> {
-  const held = new Set<Promise<void>>();
-  for await (const line of server.lines) {
-    requests.answered(line);
-    await new Promise<void>((resolve, reject) => {
-      const passing = proxy.fromServer(line, resolve);
-      const writing = passing.then((text) => writeLine(stdout, text)).finally(() => held.delete(writing));
-      held.add(writing);
-      writing.then(resolve, reject);
-    });
-  }
-  await Promise.all(held);
-}
-
-/** Whether the client moves large results into a file by itself. A short preview then serves it better than a page. */
-function spillsResults(name: string | undefined): boolean {
-  return name?.toLowerCase().startsWith("claude-code") ?? false;
 }

@@ -3,7 +3,7 @@ import { describe, expect, it, test } from "vitest";
 import { caseCount } from "../../../test/case-count.ts";
 import { leastAllocation } from "../../core/budget/index.ts";
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
-import { inputSchemaOf, readArguments, type ToolResult } from "./budgeted-tool.ts";
+import { createInputSchema, readArguments, type ToolResult } from "./budgeted-tool.ts";
 import {
   bytesCounter,
   dataOf,
@@ -144,7 +144,7 @@ test.each([
 });
 
 test("the schema says what is required, but not how arguments are checked", () => {
-  expect(inputSchemaOf(parameters)).toEqual({
+  expect(createInputSchema(parameters)).toEqual({
     type: "object",
     properties: {
       path: { type: "string", description: "Where." },

@@ -132,22 +132,22 @@ export const budgetParameter: ToolParameter & { readonly type: "integer" } = {
 export function readArguments<P extends ToolParameters>(parameters: P, args: ToolArguments): ReadArguments<P> {
   for (const [name, value] of Object.entries(args)) {
     const problem = Object.hasOwn(parameters, name)
-      ? problemOf(name, value, parameters[name] as ToolParameter)
-      : unknownProblem(name, Object.keys(parameters));
+      ? checkValue(name, value, parameters[name] as ToolParameter)
+      : explainUnknown(name, Object.keys(parameters));
     if (problem !== undefined) return { failure: problem };
   }
   const missing = Object.keys(parameters).find((name) => parameters[name]?.required && isAbsent(args[name]));
   if (missing !== undefined) {
-    return { failure: { ...wrong(`${missing} is missing.`), hint: parameters[missing]!.description } };
+    return { failure: { ...createFailure(`${missing} is missing.`), hint: parameters[missing]!.description } };
   }
   const values = Object.entries(parameters).map(([name, parameter]) => [
     name,
-    isAbsent(args[name]) ? parameter.default : plainValue(args[name], parameter),
+    isAbsent(args[name]) ? parameter.default : convertValue(args[name], parameter),
   ]);
   return { values: Object.fromEntries(values) };
 }
 
-export function inputSchemaOf(parameters: ToolParameters): JsonSchema {
+export function createInputSchema(parameters: ToolParameters): JsonSchema {
   const entries = Object.entries(parameters);
   const required = entries.filter(([, parameter]) => parameter.required).map(([name]) => name);
   const properties = entries.map(([name, { required: _, ...property }]) => [name, property]);
@@ -164,41 +164,41 @@ function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-function problemOf(name: string, value: unknown, parameter: ToolParameter): ToolFailure | undefined {
+function checkValue(name: string, value: unknown, parameter: ToolParameter): ToolFailure | undefined {
   if (isAbsent(value)) return undefined;
-  const plain = plainValue(value, parameter);
+  const plain = convertValue(value, parameter);
   if (plain === undefined) {
-    const given = shorten(JSON.stringify(value) ?? typeof value, mostShown);
-    return wrong(`${name} is ${given}, but must be ${wanted(parameter)}.`);
+    const given = shorten(JSON.stringify(value) ?? typeof value, maxQuoted);
+    return createFailure(`${name} is ${given}, but must be ${describeAllowed(parameter)}.`);
   }
-  if (plain === "" && parameter.required) return wrong(`${name} is empty.`);
+  if (plain === "" && parameter.required) return createFailure(`${name} is empty.`);
   if (typeof plain !== "string") return undefined;
-  if (plain.includes("\0")) return wrong(`${name} contains a NUL byte.`);
-  return plain.length > mostCharacters
-    ? wrong(`${name} has ${plain.length} characters, more than ${mostCharacters}.`)
+  if (plain.includes("\0")) return createFailure(`${name} contains a NUL byte.`);
+  return plain.length > maxCharacters
+    ? createFailure(`${name} has ${plain.length} characters, more than ${maxCharacters}.`)
     : undefined;
 }
 
 /** Arguments can end up on a command line. Linux limits one argument to 128 KB (MAX_ARG_STRLEN). */
-const mostCharacters = 10_000;
+const maxCharacters = 10_000;
 /** Characters of a name or a value in a message. */
-const mostShown = 60;
+const maxQuoted = 60;
 
-function unknownProblem(name: string, known: readonly string[]): ToolFailure {
-  const shown = shorten(name, mostShown);
-  const guess = didYouMean(shown, known);
-  const message = `Unknown parameter ${JSON.stringify(shown)}.${guess === undefined ? "" : ` ${guess}`}`;
-  return { ...wrong(message), hint: `Known: ${known.join(", ")}.` };
+function explainUnknown(name: string, known: readonly string[]): ToolFailure {
+  const quoted = shorten(name, maxQuoted);
+  const guess = didYouMean(quoted, known);
+  const message = `Unknown parameter ${JSON.stringify(quoted)}.${guess === undefined ? "" : ` ${guess}`}`;
+  return { ...createFailure(message), hint: `Known: ${known.join(", ")}.` };
 }
 
-function wrong(message: string): ToolFailure {
+function createFailure(message: string): ToolFailure {
   return { code: "invalid_argument", message };
 }
 
 /** Several models send numbers and booleans as strings. */
-function plainValue(value: unknown, parameter: ToolParameter): string | number | boolean | undefined {
+function convertValue(value: unknown, parameter: ToolParameter): string | number | boolean | undefined {
   if (parameter.type === "string") return typeof value === "string" && isChoice(value, parameter) ? value : undefined;
-  if (parameter.type === "integer") return wholeNumber(value, parameter);
+  if (parameter.type === "integer") return convertNumber(value, parameter);
   if (value === "true" || value === "false") return value === "true";
   return typeof value === "boolean" ? value : undefined;
 }
@@ -207,13 +207,13 @@ function isChoice(value: string, { enum: choices }: ToolParameter): boolean {
   return choices === undefined || choices.includes(value);
 }
 
-function wholeNumber(value: unknown, { minimum = 0, maximum }: ToolParameter): number | undefined {
+function convertNumber(value: unknown, { minimum = 0, maximum }: ToolParameter): number | undefined {
   const number = typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
   if (typeof number !== "number" || !Number.isSafeInteger(number)) return undefined;
   return number >= minimum && number <= (maximum ?? number) ? number : undefined;
 }
 
-function wanted({ type, minimum = 0, maximum, enum: choices }: ToolParameter): string {
+function describeAllowed({ type, minimum = 0, maximum, enum: choices }: ToolParameter): string {
   if (choices !== undefined) return choices.join(" or ");
   if (type === "integer") return `a whole number from ${minimum}${maximum === undefined ? "" : ` to ${maximum}`}`;
   return type === "boolean" ? "true or false" : "a string";

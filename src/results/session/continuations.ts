@@ -24,7 +24,7 @@ export interface TextPosition {
   readonly from: number;
 }
 
-export interface Continuation {
+interface Continuation {
   /** The stored result. Absent if the tool itself has to be called. */
   readonly id?: string;
   readonly position: Position;
@@ -32,20 +32,16 @@ export interface Continuation {
 
 /** Returns the token of a continuation. */
 export function renderToken({ id, position }: Continuation): string {
-  const place = renderPosition(position);
-  return id === undefined ? place : `${id}:${place}`;
-}
-
-function renderPosition(position: Position): string {
+  const prefix = id === undefined ? "" : `${id}:`;
   switch (position.at) {
     case "items":
-      return `offset:${position.offset}`;
+      return `${prefix}offset:${position.offset}`;
     case "text":
-      return `offset:${position.offset}+${position.from}`;
+      return `${prefix}offset:${position.offset}+${position.from}`;
     case "json":
-      return `json:${position.offset}+${position.from}`;
+      return `${prefix}json:${position.offset}+${position.from}`;
     case "fields":
-      return `fields+${position.from}`;
+      return `${prefix}fields+${position.from}`;
   }
 }
 
@@ -53,15 +49,16 @@ function renderPosition(position: Position): string {
 export function parseToken(token: string): Continuation | undefined {
   const direct = /^offset:(\d{1,15})$/.exec(token);
   if (direct !== null) return { position: { at: "items", offset: Number(direct[1]) } };
+
   const stored = storedToken.exec(token);
   if (stored === null) return undefined;
   const [, id = "", kind, offset, from] = stored;
-  return { id, position: positionOf(kind, Number(offset), from === undefined ? undefined : Number(from)) };
+  return { id, position: readPosition(kind, Number(offset), from === undefined ? undefined : Number(from)) };
 }
 
 const storedToken = new RegExp(`^(${originalIdPattern}):(?:(offset|json):(\\d{1,15})|fields)(?:\\+(\\d{1,15}))?$`);
 
-function positionOf(kind: string | undefined, offset: number, from: number | undefined): Position {
+function readPosition(kind: string | undefined, offset: number, from: number | undefined): Position {
   if (kind === undefined) return { at: "fields", from: from ?? 0 };
   if (kind === "json") return { at: "json", offset, from: from ?? 0 };
   return from === undefined ? { at: "items", offset } : { at: "text", offset, from };
@@ -87,7 +84,7 @@ interface SeenCall {
 }
 
 /** How many results can be paged at the same time. For older ones, changes are not noticed. */
-const mostVersions = 50;
+const maxVersions = 50;
 
 /** `initial` is what `list` returned before. */
 export function createSeenVersions(initial: SessionRecord["versions"]): SeenVersions {
@@ -95,29 +92,27 @@ export function createSeenVersions(initial: SessionRecord["versions"]): SeenVers
   return {
     isChanged({ tool, args, offset, version }) {
       if (version === undefined || offset === 0) return false;
-      const before = versions.get(callKey({ tool, args }));
+      const before = versions.get(hashCall({ tool, args }));
       return before !== undefined && before !== version;
     },
     remember({ tool, args, version }) {
       if (version === undefined) return;
-      const key = callKey({ tool, args });
+      const key = hashCall({ tool, args });
       versions.delete(key);
       versions.set(key, version);
-      if (versions.size > mostVersions) versions.delete(versions.keys().next().value!);
+      if (versions.size > maxVersions) versions.delete(versions.keys().next().value!);
     },
     list: () => [...versions],
     restore(other) {
-      versions = new Map(other.slice(-mostVersions));
+      versions = new Map(other.slice(-maxVersions));
     },
   };
 }
 
-/** The pages of one result differ in these parameters. */
-const pageParameters = ["offset", "budget"];
-
 /** The same for all pages of one result. */
-function callKey({ tool, args }: Pick<SeenCall, "tool" | "args">): string {
-  const own = Object.entries(args).filter(([name]) => !pageParameters.includes(name));
+function hashCall({ tool, args }: Pick<SeenCall, "tool" | "args">): string {
+  // The pages of one result differ in these parameters.
+  const own = Object.entries(args).filter(([name]) => !["offset", "budget"].includes(name));
   const sorted = own.sort(([left], [right]) => (left < right ? -1 : 1));
   return createHash("sha256")
     .update(JSON.stringify([tool, sorted]))
@@ -159,8 +154,8 @@ export function createOffsetTokens(store: Store, group: string, form: "offset" |
     // Then it is unknown whether another call has used the token.
     if (calls === "damaged") return false;
     const before = calls[offset];
-    if (before !== undefined) return isSame(before, call);
-    return !isFull(calls) && JSON.stringify(call.args).length < mostCharacters;
+    if (before !== undefined) return isSameCall(before, call);
+    return Object.keys(calls).length < maxOffsets && JSON.stringify(call.args).length < 500;
   };
   return {
     refresh,
@@ -173,14 +168,17 @@ export function createOffsetTokens(store: Store, group: string, form: "offset" |
       const { offset } = position;
       const add = (text: string | undefined): string => {
         const before = readCalls(text);
-        return before === "damaged" ? text! : JSON.stringify(withCall(before, call, offset));
+        return before === "damaged" ? text! : JSON.stringify(addCall(before, call, offset));
       };
       calls = readCalls((await store.update(collection, group, add)).value);
     },
     async find(offset) {
       await refresh();
-      if (calls === "damaged") return forgotten(offset);
-      return calls[offset] ?? unclear(offset, calls[offset]);
+      const hint = `Call the tool itself again with offset=${offset}.`;
+      if (calls === "damaged") {
+        return { code: "store_corrupt", message: "the record of the session's tokens is damaged", hint };
+      }
+      return calls[offset] ?? explainMissing(offset, calls[offset]);
     },
     async forget() {
       await store.delete(collection, group);
@@ -189,9 +187,7 @@ export function createOffsetTokens(store: Store, group: string, form: "offset" |
 }
 
 const collection = "session-offsets";
-
-const mostOffsets = 300;
-const mostCharacters = 500;
+const maxOffsets = 300;
 
 /** By offset. Null if two calls used the same token at the same moment. */
 type GivenCalls = Readonly<Record<number, ContinuedCall | null>>;
@@ -201,35 +197,24 @@ function readCalls(text: string | undefined): GivenCalls | "damaged" {
   if (text === undefined) return {};
   const calls = readJson(text, isPlainObject);
   if (calls === undefined) return "damaged";
+  const isCall = objectOf({ tool: isText, args: isFields });
   const read = Object.entries(calls).map(([offset, call]) => [offset, isCall(call) ? call : null] as const);
   return Object.fromEntries(read);
 }
 
-const isCall = objectOf({ tool: isText, args: isFields });
-
-function forgotten(offset: number): ToolFailure {
-  return {
-    code: "store_corrupt",
-    message: "the record of the session's tokens is damaged",
-    hint: `Call the tool itself again with offset=${offset}.`,
-  };
-}
-
-function withCall(calls: GivenCalls, { tool, args }: ContinuedCall, offset: number): GivenCalls {
+function addCall(calls: GivenCalls, { tool, args }: ContinuedCall, offset: number): GivenCalls {
   const before = calls[offset];
-  if (before === undefined) return isFull(calls) ? calls : { ...calls, [offset]: { tool, args } };
-  return isSame(before, { tool, args }) ? calls : { ...calls, [offset]: null };
+  if (before === undefined) {
+    return Object.keys(calls).length >= maxOffsets ? calls : { ...calls, [offset]: { tool, args } };
+  }
+  return isSameCall(before, { tool, args }) ? calls : { ...calls, [offset]: null };
 }
 
-function isFull(calls: GivenCalls): boolean {
-  return Object.keys(calls).length >= mostOffsets;
+function isSameCall(before: ContinuedCall | null, call: ContinuedCall): boolean {
+  return before !== null && hashCall(before) === hashCall(call);
 }
 
-function isSame(before: ContinuedCall | null, call: ContinuedCall): boolean {
-  return before !== null && callKey(before) === callKey(call);
-}
-
-function unclear(offset: number, call: null | undefined): ToolFailure {
+function explainMissing(offset: number, call: null | undefined): ToolFailure {
   const again = `call the tool itself again with offset=${offset}.`;
   return call === null
     ? {

@@ -39,23 +39,23 @@ export interface PageFrame {
   readonly warnings?: readonly string[];
 }
 
-const frame: Readonly<Record<keyof PageFrame, true>> = {
-  total: true,
-  returned: true,
-  offset: true,
-  truncated: true,
-  cut: true,
-  left_out: true,
-  continuation_token: true,
-  budget_note: true,
-  warnings: true,
-};
-
 /** Reserved names. A field of the result with one of them would hide a fact about the page. */
-export const frameNames: ReadonlySet<string> = new Set(Object.keys(frame));
+export const frameNames: ReadonlySet<string> = new Set(
+  Object.keys({
+    total: true,
+    returned: true,
+    offset: true,
+    truncated: true,
+    cut: true,
+    left_out: true,
+    continuation_token: true,
+    budget_note: true,
+    warnings: true,
+  } satisfies Record<keyof PageFrame, true>),
+);
 
 /** Falls back to "items" if the name would hide a fact about the page, or if it is empty or too long. */
-export function itemsNameOf({ itemsName }: { readonly itemsName: string }): string {
+export function chooseItemsName({ itemsName }: { readonly itemsName: string }): string {
   return frameNames.has(itemsName) || itemsName.length > 60 || itemsName === "" ? "items" : itemsName;
 }
 

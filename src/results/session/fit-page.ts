@@ -20,43 +20,40 @@ export interface PageFitter {
 
 /** Reads as many items as may fit. Rethrows an error that the source throws before its first item. */
 export async function readPage(source: PageSource, options: PageOptions): Promise<PageFitter> {
-  const read = await readFor(source, options);
-  if (read.items.length === 0 && read.failure !== undefined) throw read.failure;
-  return { fit: (sizes) => fitPage(createDraft({ source, read, options: sizes })) };
-}
-
-function fitPage(draft: PageDraft): Page {
-  if (draft.read.items.length === 0) return fitEmpty(draft);
-  if (draft.source.start !== undefined) return fitPart(draft);
-  for (const detail of details) {
-    const page = fitItems(draft, detail);
-    if (page !== undefined) return page;
-  }
-  return fitPart(draft);
-}
-
-async function readFor(source: PageSource, options: PageOptions): Promise<ReadItems> {
   const { allocation, measure, form } = options;
   const none: ReadItems = { items: [], tokens: [], ended: true };
   const empty = { items: [], token: undefined, truncated: false, itemTokens: 0 };
   // Asked after reading, because some facts are known only then. This one shows how much room there is.
   const unread = { ...source, total: 0, warnings: [] };
   const frame = createDraft({ source: unread, read: none, options }).render(empty, "bare", 0);
-  return readItems(source.items, { room: allocation - measure(frame.text), measure, form });
+  const read = await readItems(source.items, { room: allocation - measure(frame.text), measure, form });
+  if (read.items.length === 0 && read.failure !== undefined) throw read.failure;
+  return {
+    fit: (sizes) => {
+      const draft = createDraft({ source, read, options: sizes });
+      if (draft.read.items.length === 0) return fitEmpty(draft);
+      if (draft.source.start !== undefined) return fitPart(draft);
+      for (const detail of details) {
+        const page = fitItems(draft, detail);
+        if (page !== undefined) return page;
+      }
+      return fitPart(draft);
+    },
+  };
 }
 
 /** An empty page, if the offset is past the end or if there are no items. */
 function fitEmpty(draft: PageDraft): Page {
-  const content = contentOf(draft, 0);
+  const content = takeContent(draft, 0);
   const fits = (detail: Detail): boolean => measureDraft(draft, content, detail) <= draft.options.allocation;
   return settlePage(draft, content, { detail: details.find(fits) ?? "bare", covered: 0 });
 }
 
 function fitItems(draft: PageDraft, detail: Detail): Page | undefined {
   const { options } = draft;
-  let count = likelyCount(draft);
+  let count = estimateCount(draft);
   while (count > 0) {
-    const content = contentOf(draft, count);
+    const content = takeContent(draft, count);
     const size = measureDraft(draft, content, detail);
     if (size <= options.allocation) return settlePage(draft, content, { detail, covered: count });
     // Removes items in proportion to the excess, at least one. So the page soon fits, and is rarely much too small.
@@ -67,7 +64,7 @@ function fitItems(draft: PageDraft, detail: Detail): Page | undefined {
 
 /** Items counted one by one need a little more than together, but never half as much again. So the others need no
  *  rendering. */
-function likelyCount({ read, options }: PageDraft): number {
+function estimateCount({ read, options }: PageDraft): number {
   let tokens = 0;
   const tooMany = read.tokens.findIndex((each) => {
     tokens += each;
@@ -77,7 +74,7 @@ function likelyCount({ read, options }: PageDraft): number {
   return tooMany === -1 ? most : Math.min(most, tooMany);
 }
 
-function contentOf(draft: PageDraft, count: number): PageContent {
+function takeContent(draft: PageDraft, count: number): PageContent {
   const { items, tokens } = draft.read;
   const itemTokens = tokens.slice(0, count).reduce((sum, each) => sum + each, 0);
   return { items: items.slice(0, count), itemTokens, ...following(draft, count) };
@@ -114,9 +111,6 @@ function hasMore({ more, total, offset }: PageSource, count: number): boolean {
   return all !== undefined && offset + count < all;
 }
 
-/** The warning states what the page costs, so a new number can change the cost again. */
-const mostCorrections = 3;
-
 /** The final page of a content that fits. It has, or completes, the first `covered` items. */
 function settlePage(
   draft: PageDraft,
@@ -125,7 +119,8 @@ function settlePage(
 ): Page {
   const { read, options, render } = draft;
   let rendered = render(content, detail, options.allocation);
-  for (let round = 0; round < mostCorrections; round += 1) {
+  // The warning states what the page costs, so a new number can change the cost again.
+  for (let round = 0; round < 3; round += 1) {
     const corrected = render(content, detail, options.count(rendered.text));
     if (corrected.text === rendered.text || options.measure(corrected.text) > options.allocation) break;
     rendered = corrected;
@@ -155,20 +150,20 @@ function fitPart(draft: PageDraft): Page {
   const item = start === undefined && typeof first !== "string" ? JSON.parse(JSON.stringify(first)) : first;
   let last: Part | undefined;
   // From most information to least room.
-  for (const long of textsOf(item, draft)) {
+  for (const long of listTexts(item, draft)) {
     for (const detail of details) {
       last = { long, from, detail };
-      const end = longestEnd(draft, last);
-      if (end - from >= leastProgress(draft, last)) return settlePart(draft, last, end);
+      const end = findLongestEnd(draft, last);
+      if (end - from >= findLeastProgress(draft, last)) return settlePart(draft, last, end);
     }
   }
   // A page must advance by at least one character.
-  return settlePart(draft, last!, nextCharacter(last!.long.text, from));
+  return settlePart(draft, last!, findNextCharacter(last!.long.text, from));
 }
 
 /** A long pointer, or a large item around the string, can leave no room for the string. Then the whole JSON is cut. */
-function* textsOf(item: unknown, { source: { start }, options }: PageDraft): Generator<LongText> {
-  const longest = start?.at === "json" ? undefined : longestText(item);
+function* listTexts(item: unknown, { source: { start }, options }: PageDraft): Generator<LongText> {
+  const longest = start?.at === "json" ? undefined : findLongestText(item);
   if (longest !== undefined && (start !== undefined || isWorthwhile(longest, options.allocation))) yield longest;
   if (start === undefined || longest === undefined)
     yield { at: "json", text: JSON.stringify(item), shell: (part) => part };
@@ -181,7 +176,7 @@ function isWorthwhile(long: LongText, allocation: number): boolean {
 
 /** How many characters make a part worth its page. With fewer, the page says less besides it, or the JSON is cut
  *  instead. */
-function leastProgress({ options, source }: PageDraft, { long, from, detail }: Part): number {
+function findLeastProgress({ options, source }: PageDraft, { long, from, detail }: Part): number {
   const rest = long.text.length - from;
   const isLastResort = long.at === "json" || source.start !== undefined;
   if (!isLastResort) return Math.min(rest, Math.ceil(options.allocation / 2));
@@ -190,7 +185,7 @@ function leastProgress({ options, source }: PageDraft, { long, from, detail }: P
 
 /** Finds the furthest end at which the page fits, to about a hundredth. Prefers an end after a line break if one is
  *  near. */
-function longestEnd(draft: PageDraft, part: Part): number {
+function findLongestEnd(draft: PageDraft, part: Part): number {
   const { text } = part.long;
   const fits = (end: number): boolean =>
     measureDraft(draft, partContent(draft, part, end), part.detail) <= draft.options.allocation;
@@ -237,7 +232,7 @@ function partContent(draft: PageDraft, { long, from }: Part, end: number): PageC
   };
 }
 
-function nextCharacter(text: string, from: number): number {
+function findNextCharacter(text: string, from: number): number {
   return Math.min(text.length, from + ((text.codePointAt(from) ?? 0) > 0xffff ? 2 : 1));
 }
 
@@ -253,24 +248,27 @@ interface LongText {
 }
 
 /** Depends on the item only, so that all pages cut the same text. */
-function longestText(item: unknown): LongText | undefined {
-  const path = longestPath(item);
+function findLongestText(item: unknown): LongText | undefined {
+  const path = findLongestPath(item);
   if (path === undefined) return undefined;
   const text = path.reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], item) as string;
-  return { at: "text", pointer: jsonPointer(path), text, shell: (part) => replaceAt(item, path, part) };
+  return {
+    at: "text",
+    pointer: path.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join(""),
+    text,
+    shell: (part) => replaceAt(item, path, part),
+  };
 }
 
-/** Tools return nothing deeper. If an item is deeper, its JSON is cut. */
-const mostDepth = 8;
-
 /** Returns the first one of equally long strings. */
-function longestPath(item: unknown): string[] | undefined {
+function findLongestPath(item: unknown): string[] | undefined {
   let best: string[] | undefined;
   let bestLength = -1;
   const path: string[] = [];
   const visit = (value: unknown): void => {
     if (typeof value === "string" && value.length > bestLength) [best, bestLength] = [[...path], value.length];
-    if (typeof value !== "object" || value === null || path.length === mostDepth) return;
+    // Tools return nothing deeper. If an item is deeper, its JSON is cut.
+    if (typeof value !== "object" || value === null || path.length === 8) return;
     for (const [key, child] of Object.entries(value)) {
       path.push(key);
       visit(child);
@@ -279,10 +277,6 @@ function longestPath(item: unknown): string[] | undefined {
   };
   visit(item);
   return best;
-}
-
-function jsonPointer(path: readonly string[]): string {
-  return path.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
 function replaceAt(value: unknown, [key, ...rest]: readonly string[], part: string): unknown {

@@ -1,7 +1,7 @@
 export {
   type BudgetedTool,
   budgetParameter,
-  inputSchemaOf,
+  createInputSchema,
   isFailure,
   type JsonProperty,
   type JsonSchema,

@@ -8,13 +8,13 @@ import { createHints, type HintMode } from "./hints.ts";
 import type { PageFormat } from "./page-text.ts";
 import type { PageLimit, SessionParts } from "./results.ts";
 import {
-  groupsOf,
   type LargeResult,
+  listGroups,
   type SessionRecord,
   type SessionRecords,
   sessionRecords,
 } from "./session-record.ts";
-import { type SessionStatus, statusOf } from "./session-report.ts";
+import { createStatus, type SessionStatus } from "./session-report.ts";
 import { createSources, type Sources } from "./sources.ts";
 import { createStoredResults, storedLimits } from "./stored-results.ts";
 import { storedLog } from "./work-log.ts";
@@ -44,9 +44,13 @@ export async function openLiveSession(options: SessionOptions): Promise<LiveSess
   const versions = createSeenVersions(record.versions);
   let { calls, largest, lastUsed } = record;
   const current = (base: SessionRecord): SessionRecord => ({
-    ...{ version: 1, started: base.started },
-    ...withGroup(base, id, groupId),
-    ...{ counter: settled.counter.name, calls, lastUsed, largest },
+    version: 1,
+    started: base.started,
+    ...chooseGroups(base, id, groupId),
+    counter: settled.counter.name,
+    calls,
+    lastUsed,
+    largest,
     limits: parts.ledger.limits,
     ledger: parts.ledger.snapshot(),
     evictedThrough: parts.log.evictedThrough(),
@@ -73,18 +77,19 @@ export async function openLiveSession(options: SessionOptions): Promise<LiveSess
       largest = largest.filter(({ id: known }) => known !== delivered.id);
     };
   };
-  const { shownId, keyOf } = resultKeys(id, groupId);
+  // Results of different groups can have the same id. So the account adds the group to the id, unless the group has the
+  // session's own name.
+  const prefix = groupId === id ? "" : `${groupId}/`;
+  const keyOf = (result: string): string => `${prefix}${result}`;
+  const shownId = (key: string): string => (key.startsWith(prefix) ? key.slice(prefix.length) : key);
   const status = (): SessionStatus => {
-    const { largest: found, ...rest } = statusOf(id, current(record), parts.ledger);
+    const { largest: found, ...rest } = createStatus(id, current(record), parts.ledger);
     return { ...rest, largest: found.map((each) => ({ ...each, id: shownId(each.id) })) };
   };
   const offsetTokens = createOffsetTokens(store, groupId, options.continuations);
   const sources = createSources({ results: parts.results, versions, offsetTokens });
   return { id, parts: { ...parts, ...account, keyOf, count }, sources, status, shownId, ...account };
 }
-
-/** Few, because the start of a session waits for it. The next starts drop the others. */
-const mostDropped = 200;
 
 /** Drops results of sessions that nobody has used for a long time. Keeps their records and work logs. `except` is the
  *  session that is starting. */
@@ -93,7 +98,8 @@ async function dropUnusedResults(
   { now, except }: { readonly now: Date; readonly except: string },
 ): Promise<void> {
   const since = new Date(now.getTime() - storedLimits.unusedDays * 86_400_000).toISOString();
-  let left = mostDropped;
+  // Few, because the start of a session waits for it. The next starts drop the others.
+  let left = 200;
   for (const [group, used] of await sessionRecords(store).lastUses()) {
     if (left <= 0) return;
     if (group !== except && used < since) left -= await createStoredResults(store, group).drop(left);
@@ -101,25 +107,15 @@ async function dropUnusedResults(
 }
 
 /** The first group of a session is its main one. */
-function withGroup(
+function chooseGroups(
   base: SessionRecord,
   id: string,
   groupId: string,
 ): Pick<SessionRecord, "resultsOf" | "alsoResultsOf"> {
   const { resultsOf, alsoResultsOf } = base;
-  if (groupsOf(id, base).includes(groupId)) return { resultsOf, alsoResultsOf };
+  if (listGroups(id, base).includes(groupId)) return { resultsOf, alsoResultsOf };
   const isUnused = base.calls === 0 && resultsOf === undefined && alsoResultsOf === undefined;
   return isUnused ? { resultsOf: groupId } : { resultsOf, alsoResultsOf: [...(alsoResultsOf ?? []), groupId] };
-}
-
-/** Results of different groups can have the same id. So the account adds the group to the id, unless the group has the
- *  session's own name. */
-function resultKeys(id: string, groupId: string): { keyOf(id: string): string; shownId(key: string): string } {
-  const prefix = groupId === id ? "" : `${groupId}/`;
-  return {
-    keyOf: (result) => `${prefix}${result}`,
-    shownId: (key) => (key.startsWith(prefix) ? key.slice(prefix.length) : key),
-  };
 }
 
 /** The options with a counter and a store, and with a clock that returns dates. */
@@ -138,6 +134,7 @@ async function settleOptions({ counter, model, store, now, ...rest }: SessionOpt
   };
 }
 
+/** Loads the record of the session, or creates it. */
 async function findRecord(
   records: SessionRecords,
   options: SettledOptions,
@@ -152,18 +149,11 @@ async function findRecord(
   }
   const before = id === undefined ? undefined : await records.load(id);
   if (id !== undefined && before !== undefined) return { id, record: before };
-  const record = newRecord(options, now);
-  if (id === undefined) return { id: await claimNewId(records, record), record };
-  await records.claim(id, record);
-  return { id, record };
-}
-
-function newRecord({ budget, counter }: SettledOptions, now: Date): SessionRecord {
-  const ledger = createLedger(budget);
-  return {
+  const ledger = createLedger(options.budget);
+  const record: SessionRecord = {
     version: 1,
     started: now.toISOString(),
-    counter: counter.name,
+    counter: options.counter.name,
     calls: 0,
     limits: ledger.limits,
     ledger: ledger.snapshot(),
@@ -172,14 +162,15 @@ function newRecord({ budget, counter }: SettledOptions, now: Date): SessionRecor
     measured: {},
     versions: [],
   };
-}
-
-/** Named after its start time. Two sessions of the same millisecond get a number. */
-async function claimNewId(records: SessionRecords, record: SessionRecord): Promise<string> {
+  if (id !== undefined) {
+    await records.claim(id, record);
+    return { id, record };
+  }
+  // Named after its start time. Two sessions of the same millisecond get a number.
   const base = `s-${record.started.replace(/[-:.]/g, "")}`;
   for (let number = 1; ; number += 1) {
-    const id = number === 1 ? base : `${base}-${number}`;
-    if (await records.claim(id, record)) return id;
+    const newId = number === 1 ? base : `${base}-${number}`;
+    if (await records.claim(newId, record)) return { id: newId, record };
   }
 }
 
@@ -193,7 +184,7 @@ async function openParts(
   const ledger = createLedger(budget, record.ledger);
   const expected = (tool: string, further?: number): number =>
     Math.min(ledger.expected(tool, further), pageLimit().tokens ?? Number.POSITIVE_INFINITY);
-  const named = byName(tools);
+  const named = indexTools(tools);
   return {
     counter,
     tools: named,
@@ -209,7 +200,7 @@ async function openParts(
   };
 }
 
-function byName(tools: readonly BudgetedTool[]): ReadonlyMap<string, BudgetedTool> {
+function indexTools(tools: readonly BudgetedTool[]): ReadonlyMap<string, BudgetedTool> {
   const named = new Map<string, BudgetedTool>();
   for (const tool of tools) {
     if (named.has(tool.name)) {

@@ -4,7 +4,7 @@ import type { Counter } from "../../core/tokens/index.ts";
 import type { ToolArguments } from "./budgeted-tool.ts";
 import { type Envelope, frameNames, type PageData, plainItem } from "./envelope.ts";
 
-/** One compressed step of a session. Its rendered text has at most `mostCharacters`. */
+/** One compressed step of a session. Its rendered text has at most 500 characters. */
 export interface LogEntry {
   readonly id: string;
   readonly tool: string;
@@ -31,76 +31,58 @@ interface Step {
   readonly compressor: Compressor | undefined;
 }
 
-const mostCharacters = 500;
-const mostToolCharacters = 64;
-const mostArgsCharacters = 120;
-const mostNoteCharacters = 160;
-
 export function createLogEntry(step: Step, counter: Counter): LogEntry {
   const entry = {
     id: step.id,
-    tool: shorten(step.tool, mostToolCharacters),
-    args: shorten(JSON.stringify(withoutSecrets(JSON.parse(plainItem(step.args).json))), mostArgsCharacters),
+    tool: shorten(step.tool, 64),
+    args: shorten(JSON.stringify(hideSecrets(JSON.parse(plainItem(step.args).json))), 120),
     time: step.time.toISOString(),
     result: "",
     tokens: 0,
-    ...(step.note === undefined ? {} : { note: shorten(redactSecrets(step.note), mostNoteCharacters) }),
+    ...(step.note === undefined ? {} : { note: shorten(redactSecrets(step.note), 160) }),
   };
-  const room = mostCharacters - renderEntry(entry).length;
-  const full = { ...entry, result: shorten(summaryOf(step, room), room) };
+  const maxCharacters = 500;
+  const room = maxCharacters - renderEntry(entry).length;
+  const full = { ...entry, result: shorten(summarize(step, room), room) };
   return { ...full, tokens: counter.count(renderEntry(full)) };
 }
 
-function summaryOf({ envelope, origin, compressor }: Step, maxCharacters: number): string {
+function summarize({ envelope, origin, compressor }: Step, maxCharacters: number): string {
   if (envelope.status === "error") {
     return `Failed (${envelope.error.code}): ${redactSecrets(envelope.error.message)}`;
   }
   if (namesSecret(origin.args)) return "[redacted]";
-  const data = withoutSecrets(envelope.data) as PageData;
-  const own = isPartOnly(data) ? undefined : compressor;
+  const data = hideSecrets(envelope.data) as PageData;
+  // A tool's own compressor cannot summarize a part of an item.
+  const own = data.cut !== undefined && (data.cut.from > 0 || data.cut.at === undefined) ? undefined : compressor;
   return compressResult(own ?? genericCompressor, { ...origin, data }, maxCharacters);
-}
-
-/** A tool's own compressor cannot summarize a part of an item. */
-function isPartOnly({ cut }: PageData): boolean {
-  return cut !== undefined && (cut.from > 0 || cut.at === undefined);
 }
 
 /** Summarizes results of tools without their own compressor: the number of items, then the beginning of their text. */
 export const genericCompressor: Compressor = ({ data }) => {
   const [name, items] = findItems(data) ?? ["items", []];
-  if (items.length === 0) return JSON.stringify(ownFields(data)) + leftOut(data);
+  if (items.length === 0) {
+    const own = Object.entries(data).filter(([field]) => !frameNames.has(field));
+    // Without the names of the fields that were left out, a result with large fields would look empty.
+    const { fields } = Object(data.left_out) as { readonly fields?: unknown };
+    const omitted = Array.isArray(fields) ? `, left out: ${fields.join(", ")}` : "";
+    return JSON.stringify(Object.fromEntries(own)) + omitted;
+  }
   const { total, returned, truncated } = data;
   const count = truncated === true ? `${returned} of ${total ?? "more"} ${name}: ` : "";
-  return count + beginning(items);
-};
-
-/** More characters than an entry can hold. Longer texts are not joined, because they would be cut anyway. */
-const enoughCharacters = 1_000;
-
-function beginning(items: readonly unknown[]): string {
   let text = "";
   for (const item of items) {
-    if (text.length > enoughCharacters) break;
+    // More characters than an entry can hold. Longer texts are not joined, because they would be cut anyway.
+    if (text.length > 1_000) break;
     text += `${typeof item === "string" ? item : JSON.stringify(item)}\n`;
   }
-  return text;
-}
+  return count + text;
+};
 
 /** Finds the items: the last list whose length is `returned`. A field can be a list too. */
 function findItems(data: CompressInput["data"]): [string, readonly unknown[]] | undefined {
   const lists = Object.entries(data).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]));
   return lists.findLast(([name, list]) => !frameNames.has(name) && list.length === data.returned);
-}
-
-function ownFields(data: CompressInput["data"]): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(data).filter(([name]) => !frameNames.has(name)));
-}
-
-/** Names the fields that were left out. Otherwise a result with large fields would look empty. */
-function leftOut({ left_out }: CompressInput["data"]): string {
-  const { fields } = Object(left_out) as { readonly fields?: unknown };
-  return Array.isArray(fields) ? `, left out: ${fields.join(", ")}` : "";
 }
 
 /** Summarizes a delivered result for the work log in one line, ideally of 200 to 300 characters. A longer line is cut.
@@ -118,35 +100,26 @@ export interface CompressInput {
 /** Returns one line of at most `maxCharacters`. If the compressor fails, the line says so and has the generic
  *  summary. */
 export function compressResult(compressor: Compressor, input: CompressInput, maxCharacters: number): string {
-  return shorten(attempt(compressor, input), maxCharacters);
-}
-
-function attempt(compressor: Compressor, input: CompressInput): string {
+  let reason: string;
   try {
     const text: unknown = compressor(input);
-    if (typeof text === "string" && text.trim() !== "") return text;
-    return fallBack(input, typeof text === "string" ? "it returned nothing" : `it returned ${typeof text}`);
+    if (typeof text === "string" && text.trim() !== "") return shorten(text, maxCharacters);
+    reason = typeof text === "string" ? "it returned nothing" : `it returned ${typeof text}`;
   } catch (error) {
-    return fallBack(input, messageOf(error));
+    reason = messageOf(error);
   }
-}
-
-function fallBack(input: CompressInput, reason: string): string {
-  return `[no summary by ${shorten(input.tool, 40)}: ${shorten(reason, 80)}] ${genericText(input)}`;
-}
-
-/** The generic summary, which must not throw either. */
-function genericText(input: CompressInput): string {
+  let summary: string;
   try {
-    return genericCompressor(input);
+    summary = genericCompressor(input);
   } catch {
-    return "The result cannot be shown.";
+    summary = "The result cannot be shown.";
   }
+  return shorten(`[no summary by ${shorten(input.tool, 40)}: ${shorten(reason, 80)}] ${summary}`, maxCharacters);
 }
 
 /** Returns the value, or a copy in which texts that look like secrets are redacted. The log is kept, and other people
  *  may read it. `value` must be plain data. */
-function withoutSecrets(value: unknown): unknown {
+function hideSecrets(value: unknown): unknown {
   const texts: string[] = [];
   gatherTexts(value, texts);
   // There are hardly ever any, and searching one long text is much faster than searching many short ones.
@@ -155,24 +128,24 @@ function withoutSecrets(value: unknown): unknown {
 }
 
 /** Tools return nothing deeper. What is deeper is not logged. */
-const mostDepth = 50;
+const maxDepth = 50;
 
 function gatherTexts(value: unknown, texts: string[], depth = 0): void {
   if (typeof value === "string") texts.push(value);
   if (typeof value !== "object" || value === null) return;
   // Triggers the redaction below, which cuts what is this deep.
-  if (depth > mostDepth) texts.push("PASSWORD=too-deep");
+  if (depth > maxDepth) texts.push("PASSWORD=too-deep");
   else {
     const isList = Array.isArray(value);
     for (const [name, each] of Object.entries(value)) {
-      if (typeof each === "string") texts.push(isList ? each : named(name, each));
+      if (typeof each === "string") texts.push(isList ? each : renderField(name, each));
       else gatherTexts(each, texts, depth + 1);
     }
   }
 }
 
 /** A field's name can show that its value is a secret. */
-function named(name: string, text: string): string {
+function renderField(name: string, text: string): string {
   return `${name}: "${text}`;
 }
 
@@ -180,15 +153,15 @@ function named(name: string, text: string): string {
 function redactTexts(value: unknown, depth = 0): unknown {
   if (typeof value === "string") return redactSecrets(value);
   if (typeof value !== "object" || value === null) return value;
-  if (depth > mostDepth) return "[redacted]";
+  if (depth > maxDepth) return "[redacted]";
   if (Array.isArray(value)) {
     const areLines = value.length > 0 && value.every((each) => typeof each === "string" && !each.includes("\n"));
     return areLines ? redactSecrets(value.join("\n")).split("\n") : value.map((each) => redactTexts(each, depth + 1));
   }
   const entries = Object.entries(value).map(([name, each]) => {
     if (typeof each !== "string") return [name, redactTexts(each, depth + 1)] as const;
-    const hidden = redactSecrets(named(name, each));
-    const start = named(name, "");
+    const hidden = redactSecrets(renderField(name, each));
+    const start = renderField(name, "");
     return [name, hidden.startsWith(start) ? hidden.slice(start.length) : redactSecrets(each)] as const;
   });
   return Object.fromEntries(entries);
@@ -197,12 +170,10 @@ function redactTexts(value: unknown, depth = 0): unknown {
 /** Returns whether a call names a file that usually has secrets. Its result is not logged. */
 function namesSecret(args: ToolArguments): boolean {
   return Object.entries(args).some(
-    ([name, value]) => /path|file|uri|source|destination/i.test(name) && [value].flat().some(isNamedSecret),
+    ([name, value]) =>
+      /path|file|uri|source|destination/i.test(name) &&
+      [value].flat().some((each) => typeof each === "string" && isSecretName(each)),
   );
-}
-
-function isNamedSecret(value: unknown): boolean {
-  return typeof value === "string" && isSecretName(value);
 }
 
 /** Returns the entry as a model reads it. */

@@ -2,7 +2,7 @@
  *  what it holds and how to continue. */
 import { formatNumber } from "../../core/text/index.ts";
 import { parseToken } from "./continuations.ts";
-import type { Cut, PageData } from "./envelope.ts";
+import type { PageData } from "./envelope.ts";
 
 /** How a session shows results: JSON in an envelope, or text. */
 export type PageFormat = "json" | "text";
@@ -31,7 +31,7 @@ interface TextFormOptions {
 export function createTextForm(options: TextFormOptions): TextForm {
   const { itemsName, fields, renderText } = options;
   const render = renderText ?? ((data: PageData) => renderPlainly(data, itemsName));
-  const bodyOf = (data: PageData): string => {
+  const renderBody = (data: PageData): string => {
     const { cut } = data;
     const items = (data[itemsName] ?? []) as readonly unknown[];
     // A later part of an item, or a part of its JSON, is shown as it is.
@@ -43,9 +43,9 @@ export function createTextForm(options: TextFormOptions): TextForm {
       render({ ...fields, [itemsName]: items, returned: items.length, offset: 0, truncated: false }),
     pageText(data, { detail, tokens }) {
       const warnings = (data.warnings ?? []).map((text) => (text.startsWith("[") ? text : `[${text}]`));
-      const parts = [bodyOf(data), ...warnings, footerOf(data, { ...options, detail, tokens })];
-      const told = parts.filter((part) => part !== "" && part !== undefined);
-      return told.length === 0 ? `[no ${itemsName}]` : told.join("\n");
+      const parts = [renderBody(data), ...warnings, renderFooter(data, { ...options, detail, tokens })];
+      const present = parts.filter((part) => part !== "" && part !== undefined);
+      return present.length === 0 ? `[no ${itemsName}]` : present.join("\n");
     },
   };
 }
@@ -68,20 +68,20 @@ function renderPlainly(data: PageData, itemsName: string): string {
 /** Returns each item on a line: a text as it is, an object as JSON. Like objects are rows below the names of their
  *  columns, as in CSV: an empty cell has no value, and only texts are in quotes. */
 function renderItems(items: readonly unknown[]): string[] {
-  const columns = columnsOf(items);
+  const columns = findColumns(items);
   if (columns === undefined) return items.map((item) => (typeof item === "string" ? item : JSON.stringify(item)));
-  const rows = (items as Readonly<Record<string, unknown>>[]).map((item) => columns.map((name) => cell(item[name])));
-  return [columns.map(cell), ...rows].map((cells) => cells.join(","));
+  const rows = (items as Readonly<Record<string, unknown>>[]).map((item) =>
+    columns.map((name) => renderCell(item[name])),
+  );
+  return [columns.map(renderCell), ...rows].map((cells) => cells.join(","));
 }
 
-/** At most this share of the cells may be empty. Otherwise the objects are not alike. */
-const mostEmpty = 1 / 3;
-
-function columnsOf(items: readonly unknown[]): string[] | undefined {
+function findColumns(items: readonly unknown[]): string[] | undefined {
   if (items.length === 0 || !items.every(isFlat)) return undefined;
   const names = new Set(items.flatMap((item) => Object.keys(item)));
   const filled = items.reduce<number>((sum, item) => sum + Object.keys(item).length, 0);
-  return names.size === 0 || filled < names.size * items.length * (1 - mostEmpty) ? undefined : [...names];
+  // At most this share of the cells may be empty. Otherwise the objects are not alike.
+  return names.size === 0 || filled < names.size * items.length * (1 - 1 / 3) ? undefined : [...names];
 }
 
 /** Whether it is an object whose values are neither lists nor objects. */
@@ -91,7 +91,7 @@ function isFlat(item: unknown): item is object {
 }
 
 /** Quotes a text that would be read as something else. */
-function cell(value: unknown): string {
+function renderCell(value: unknown): string {
   if (value === undefined) return "";
   if (typeof value !== "string") return String(value);
   const isPlain =
@@ -102,37 +102,36 @@ function cell(value: unknown): string {
 type FooterOptions = TextFormOptions & { readonly detail: "full" | "plain" | "bare"; readonly tokens: number };
 
 /** `[60 of 1,299 lines, 8.1k tokens; next: offset=60 · id k3vbq5zoha]` */
-function footerOf(data: PageData, options: FooterOptions): string | undefined {
+function renderFooter(data: PageData, options: FooterOptions): string | undefined {
   const { truncated, offset, cut, left_out, continuation_token: token } = data;
   if (!truncated && offset === 0 && cut === undefined && left_out === undefined) return undefined;
-  const next = token === undefined ? undefined : `next: ${nextStep(token, options)}`;
+  const next = token === undefined ? undefined : `next: ${describeNext(token, options)}`;
   if (options.detail === "bare") return next === undefined ? undefined : `[${next}]`;
-  const facts = [`${rangeOf(data, options.itemsName)}, ${shortNumber(options.tokens)} tokens`];
+  const facts = [`${describeRange(data, options.itemsName)}, ${formatShort(options.tokens)} tokens`];
   if (left_out !== undefined) facts.push(`left out: ${left_out.fields.join(", ")} (token ${left_out.token})`);
   if (next !== undefined) facts.push(next);
   return `[${facts.join("; ")} · id ${options.id}]`;
 }
 
-function nextStep(token: string, { takesOffset, nextPageName }: FooterOptions): string {
+function describeNext(token: string, { takesOffset, nextPageName }: FooterOptions): string {
   const position = parseToken(token)?.position;
   if (takesOffset && position?.at === "items") return `offset=${position.offset}`;
   return `${nextPageName} token=${token}`;
 }
 
-function rangeOf({ total, returned, offset, cut }: PageData, itemsName: string): string {
-  if (cut !== undefined) return cutRange(cut);
+function describeRange({ total, returned, offset, cut }: PageData, itemsName: string): string {
+  if (cut !== undefined) {
+    const { item, from, to, length } = cut;
+    const what = item === undefined ? "fields" : `item ${formatNumber(item)}`;
+    return `${what}: characters ${formatNumber(from)}-${formatNumber(to)} of ${formatNumber(length)}`;
+  }
   const all = total === undefined ? "" : ` of ${formatNumber(total)}`;
   if (returned === 0) return `no ${itemsName} from offset ${formatNumber(offset)} on${all}`;
   if (offset === 0) return `${formatNumber(returned)}${all} ${itemsName}`;
   return `${itemsName} ${formatNumber(offset + 1)}-${formatNumber(offset + returned)}${all}`;
 }
 
-function cutRange({ item, from, to, length }: Cut): string {
-  const what = item === undefined ? "fields" : `item ${formatNumber(item)}`;
-  return `${what}: characters ${formatNumber(from)}-${formatNumber(to)} of ${formatNumber(length)}`;
-}
-
 /** `950`, `8.1k`. */
-function shortNumber(number: number): string {
+function formatShort(number: number): string {
   return number < 1_000 ? String(number) : `${(number / 1_000).toFixed(1)}k`;
 }

@@ -1,7 +1,7 @@
 import { shorten } from "../../core/text/index.ts";
 import type { ToolResult } from "./budgeted-tool.ts";
 import type { Position, TextPosition } from "./continuations.ts";
-import { type Cut, frameNames, itemsNameOf, type PageData, plainItem, stoppedWarning } from "./envelope.ts";
+import { type Cut, chooseItemsName, frameNames, type PageData, plainItem, stoppedWarning } from "./envelope.ts";
 import type { TextForm } from "./page-text.ts";
 
 /** How much a page says besides its items. It says less only if there is no room. */
@@ -22,7 +22,7 @@ export interface Rendered {
 }
 
 /** Renders drafts of one page. `tokens` is the assumed cost of the page, for warnings about what is left. */
-export type RenderPage = (content: PageContent, detail: Detail, tokens: number) => Rendered;
+type RenderPage = (content: PageContent, detail: Detail, tokens: number) => Rendered;
 
 /** What makes one page: the source, what was read of it, and how it is rendered. */
 export interface PageDraft extends DraftParts {
@@ -41,7 +41,7 @@ export function createDraft({ source, read, options }: DraftParts): PageDraft {
   const fields = chooseFields(source, options);
   const fieldsToken = fields.omitted.length === 0 ? undefined : source.tokenAt({ at: "fields", from: 0 });
   const total = typeof source.total === "function" ? source.total() : source.total;
-  const own = ownWarnings(source, read);
+  const own = listWarnings(source, read);
   const render: RenderPage = (content, detail, tokens) => {
     const { items, cut, token, truncated, itemTokens } = content;
     const facts = { token, items, itemTokens, cut };
@@ -49,14 +49,14 @@ export function createDraft({ source, read, options }: DraftParts): PageDraft {
     const warnings = detail === "full" ? [...own, ...options.warnings(tokens)] : [];
     const data: PageData = {
       ...fields.shown,
-      [itemsNameOf(source)]: items,
-      ...defined({ total }),
+      [chooseItemsName(source)]: items,
+      ...omitUndefined({ total }),
       returned: items.length,
       offset: source.offset,
       truncated,
-      ...defined({
+      ...omitUndefined({
         cut,
-        left_out: fieldsToken === undefined ? undefined : leftOut(fields.omitted, fieldsToken, detail),
+        left_out: fieldsToken === undefined ? undefined : describeOmitted(fields.omitted, fieldsToken, detail),
         continuation_token: token,
         budget_note: note,
         warnings: warnings.length === 0 ? undefined : warnings,
@@ -70,17 +70,12 @@ export function createDraft({ source, read, options }: DraftParts): PageDraft {
 }
 
 /** Removes keys without a value, so that pages can be compared and counted. */
-function defined<Values extends object>(values: Values): Values {
+function omitUndefined<Values extends object>(values: Values): Values {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Values;
 }
 
-interface ChosenFields {
-  readonly shown: Readonly<Record<string, unknown>>;
-  readonly omitted: readonly string[];
-}
-
 /** Chooses fields in their order until a quarter of the page is full, because a page is mainly for items. */
-function chooseFields(source: PageSource, { allocation, measure, form }: PageOptions): ChosenFields {
+function chooseFields(source: PageSource, { allocation, measure, form }: PageOptions) {
   if (form?.hasOwnFields) return { shown: source.fields, omitted: [] };
   const shown: [string, unknown][] = [];
   const omitted: string[] = [];
@@ -88,7 +83,7 @@ function chooseFields(source: PageSource, { allocation, measure, form }: PageOpt
   for (const [name, value] of Object.entries(source.fields)) {
     const json = JSON.stringify({ [name]: value });
     if (json === "{}") continue;
-    const isHidden = frameNames.has(name) || name === itemsNameOf(source) || isTooLong(json, room);
+    const isHidden = frameNames.has(name) || name === chooseItemsName(source) || isTooLong(json, room);
     const size = isHidden ? Number.POSITIVE_INFINITY : measure(json);
     if (size <= room) {
       shown.push([name, value]);
@@ -98,19 +93,19 @@ function chooseFields(source: PageSource, { allocation, measure, form }: PageOpt
   return { shown: Object.fromEntries(shown), omitted };
 }
 
-function leftOut(names: readonly string[], token: string, detail: Detail): PageData["left_out"] {
+function describeOmitted(names: readonly string[], token: string, detail: Detail): PageData["left_out"] {
   const few = names.slice(0, 5).map((name) => shorten(name, 40));
   const rest = names.length > 5 ? [`+${names.length - 5} more`] : [];
   return { fields: detail === "full" ? [...few, ...rest] : [`${names.length} fields`], token };
 }
 
-const mostWarnings = 5;
+const maxWarnings = 5;
 
-function ownWarnings(source: PageSource, { items, failure }: ReadItems): string[] {
+function listWarnings(source: PageSource, { items, failure }: ReadItems): string[] {
   const given = (typeof source.warnings === "function" ? source.warnings() : source.warnings) ?? [];
-  const rest = given.length > mostWarnings ? [`+${given.length - mostWarnings} more warnings`] : [];
+  const rest = given.length > maxWarnings ? [`+${given.length - maxWarnings} more warnings`] : [];
   const stopped = failure === undefined ? [] : [stoppedWarning(items.length, failure)];
-  return [...given.slice(0, mostWarnings), ...rest, ...stopped].map((text) => shorten(text, 200));
+  return [...given.slice(0, maxWarnings), ...rest, ...stopped].map((text) => shorten(text, 200));
 }
 
 /** What was read. Reading stops when the page is full, so a tool that walks 100,000 files stops after the first
@@ -152,25 +147,17 @@ export async function readItems(
   return { items, tokens: tally.tokens(), ended: true };
 }
 
-interface Tally {
-  add(item: unknown, json: string): void;
-  isFull(): boolean;
-  tokens(): readonly number[];
-}
-
 /** Enough to get within a few percent of the room. Each recount counts all that was read. */
-const mostRecounts = 6;
-
-/** A longer text does not fit with any counter, so a text of 10 MB is neither encoded nor counted. */
-const mostCharactersPerToken = 100;
+const maxRecounts = 6;
 
 function isTooLong(value: unknown, room: number): value is string {
-  return typeof value === "string" && value.length > room * mostCharactersPerToken;
+  // A longer text does not fit with any counter, so a text of 10 MB is neither encoded nor counted.
+  return typeof value === "string" && value.length > room * 100;
 }
 
 /** Many short texts counted one by one need more tokens than together. So the sum is recounted before it ends a
  *  page. */
-function createTally({ room, measure, form }: ReadOptions): Tally {
+function createTally({ room, measure, form }: ReadOptions) {
   const items: unknown[] = [];
   const texts: string[] = [];
   const alone: number[] = [];
@@ -186,26 +173,26 @@ function createTally({ room, measure, form }: ReadOptions): Tally {
   const measureAlone = (item: unknown, json: string): number =>
     measure(form === undefined ? `${json},` : form.itemsText([item]));
   return {
-    add(item, json) {
+    add(item: unknown, json: string): void {
       items.push(item);
       texts.push(json);
       const isLong = isTooLong(json, room);
-      if (isLong) recounts = mostRecounts;
+      if (isLong) recounts = maxRecounts;
       const tokens = isLong ? json.length : measureAlone(item, json);
       alone.push(tokens);
       aloneSum += tokens;
       sum += tokens * share;
     },
-    isFull() {
+    isFull(): boolean {
       if (sum <= room) return false;
       // If the first item is too large, read one more to learn whether anything follows it.
       if (texts.length === 1) return false;
-      if (recounts === mostRecounts) return true;
+      if (recounts === maxRecounts) return true;
       recounts += 1;
       sum = recount();
       return sum > room;
     },
-    tokens: () => (share === 1 ? alone : alone.map((tokens) => tokens * share)),
+    tokens: (): readonly number[] => (share === 1 ? alone : alone.map((tokens) => tokens * share)),
   };
 }
 

@@ -46,14 +46,11 @@ interface ResultHeader extends ResultFacts {
   readonly parts?: { readonly firsts: readonly number[]; readonly count: number } | undefined;
 }
 
-/** A result up to this size is one record, which needs one write. */
-const recordCharacters = 65_536;
-
 /** A line is longer only if an item is. Writing 100 MB at once would take several times as much memory. */
-const partCharacters = 1_048_576;
+const maxPartCharacters = 1_048_576;
 
 /** Writes and reads the records of results. */
-export interface ResultRecords {
+interface ResultRecords {
   /** Writes the parts, if there are any, and returns the record. */
   render(id: string, result: ResultToStore): Promise<string>;
   /** Returns undefined if the record cannot be read. */
@@ -86,26 +83,31 @@ async function renderResult(result: ResultToStore, id: string, parts: ResultPart
   const lines = [JSON.stringify(fields), ...items.chunks];
   const header: ResultHeader = { id, ...facts, starts: items.starts };
   const characters = lines.reduce((sum, line) => sum + line.length, 0);
-  if (characters <= recordCharacters) return [JSON.stringify(header), ...lines].join("\n");
+  // A result up to this size is one record, which needs one write.
+  if (characters <= 65_536) return [JSON.stringify(header), ...lines].join("\n");
   const pieces: string[] = [];
   const firsts: number[] = [];
   for (const line of lines) {
     firsts.push(pieces.length);
-    pieces.push(...cut(line));
+    const count = Math.ceil(line.length / maxPartCharacters);
+    pieces.push(
+      ...Array.from({ length: count }, (_, index) =>
+        line.slice(index * maxPartCharacters, (index + 1) * maxPartCharacters),
+      ),
+    );
   }
   await parts.write(id, pieces);
   return JSON.stringify({ ...header, parts: { firsts, count: pieces.length } });
 }
 
-function cut(line: string): string[] {
-  const count = Math.ceil(line.length / partCharacters);
-  return Array.from({ length: count }, (_, index) => line.slice(index * partCharacters, (index + 1) * partCharacters));
-}
-
 const isHeader: ShapeCheck<ResultHeader> = objectOf(
   {
-    ...{ id: isText, tool: isText, args: isFields, itemsName: isText },
-    ...{ offset: isWhole, starts: listOf(isWhole) },
+    id: isText,
+    tool: isText,
+    args: isFields,
+    itemsName: isText,
+    offset: isWhole,
+    starts: listOf(isWhole),
   },
   { total: isWhole, nextToken: isText, parts: objectOf({ firsts: listOf(isWhole), count: isWhole }) },
 );
@@ -116,40 +118,28 @@ async function readResult(
   parts: ResultParts,
 ): Promise<StoredResult | "dropped"> {
   const lines = apart === undefined ? record.split("\n").slice(1) : [];
-  const readLine = async (index: number): Promise<string | undefined> =>
-    apart === undefined ? lines[index] : readParts(parts, id, partsOf(apart, index));
+  /** Returns undefined if a part of the line is missing. */
+  const readLine = async (index: number): Promise<string | undefined> => {
+    if (apart === undefined) return lines[index];
+    const { firsts, count } = apart;
+    const texts: string[] = [];
+    for (let part = firsts[index] ?? count; part < (firsts[index + 1] ?? count); part += 1) {
+      const text = await parts.read(id, part);
+      if (text === undefined) return undefined;
+      texts.push(text);
+    }
+    return texts.join("");
+  };
   const fieldsText = await readLine(0);
   if (fieldsText === undefined && apart !== undefined) return "dropped";
   const fields = readJson(fieldsText, isFields);
   if (fieldsText === undefined || fields === undefined) throw damagedResult(id, "its fields are damaged");
   const readChunk = async (chunk: number): Promise<readonly unknown[]> => {
-    const items = readJson(await readLine(chunk + 1), isList);
+    const items = readJson(await readLine(chunk + 1), (value) => Array.isArray(value));
     if (items === undefined) throw damagedResult(id, `chunk ${chunk} of its items is missing or damaged`);
     return items;
   };
-  return { ...facts, fields, fieldsText, items: (offset) => itemsFrom(starts, offset, readChunk) };
-}
-
-const isList: ShapeCheck<readonly unknown[]> = (value): value is readonly unknown[] => Array.isArray(value);
-
-interface PartRange {
-  readonly first: number;
-  readonly end: number;
-}
-
-function partsOf({ firsts, count }: NonNullable<ResultHeader["parts"]>, line: number): PartRange {
-  return { first: firsts[line] ?? count, end: firsts[line + 1] ?? count };
-}
-
-/** Returns undefined if a part is missing. */
-async function readParts(parts: ResultParts, id: string, { first, end }: PartRange): Promise<string | undefined> {
-  const texts: string[] = [];
-  for (let index = first; index < end; index += 1) {
-    const text = await parts.read(id, index);
-    if (text === undefined) return undefined;
-    texts.push(text);
-  }
-  return texts.join("");
+  return { ...facts, fields, fieldsText, items: (offset) => readItems(starts, offset, readChunk) };
 }
 
 export function damagedResult(id: string, reason: string): ContextError {
@@ -160,7 +150,7 @@ export function damagedResult(id: string, reason: string): ContextError {
 
 /** Items as they are stored: chunks of JSON, each encoded once. A page reads only the chunks that it needs, so its cost
  *  does not depend on the size of the result. */
-export interface ItemChunks {
+interface ItemChunks {
   /** Each chunk is a JSON array. */
   readonly chunks: readonly string[];
   /** The offset of each chunk's first item. */
@@ -173,7 +163,7 @@ export interface ItemChunks {
 }
 
 /** Characters of JSON. A page of the usual size needs one or two chunks, and a result of 100 MB has 400. */
-const chunkCharacters = 262_144;
+const maxChunkCharacters = 262_144;
 
 /** Reads items to their end and encodes them. `offset` is the offset of the first item. */
 export async function chunkItems(
@@ -192,7 +182,7 @@ export async function chunkItems(
 }
 
 /** Yields the items from that offset on. */
-async function* itemsFrom(
+async function* readItems(
   starts: readonly number[],
   offset: number,
   readChunk: (index: number) => Promise<readonly unknown[]> | readonly unknown[],
@@ -207,12 +197,7 @@ async function* itemsFrom(
   }
 }
 
-interface Writer {
-  add(item: unknown): void;
-  end(): ItemChunks;
-}
-
-function createWriter(offset: number): Writer {
+function createWriter(offset: number) {
   const chunks: string[] = [];
   const starts: number[] = [];
   const first: unknown[] = [];
@@ -223,43 +208,30 @@ function createWriter(offset: number): Writer {
     open = createChunk();
   };
   return {
-    add(item) {
+    add(item: unknown): void {
       const json = typeof item === "string" ? undefined : plainItem(item).json;
       const { length } = json ?? (item as string);
-      if (open.characters() > 0 && open.characters() + length > chunkCharacters) close();
+      if (open.characters() > 0 && open.characters() + length > maxChunkCharacters) close();
       if (open.characters() === 0) starts.push(offset + count);
       if (starts.length === 1) first.push(item);
       if (json === undefined) open.addString(item as string);
       else open.addJson(json);
       count += 1;
     },
-    end() {
+    end(): ItemChunks {
       close();
-      return { chunks, starts, count, items: () => givenItems({ chunks, starts, first }) };
+      async function* items(): AsyncGenerator<unknown> {
+        // The items of the first chunk need not be parsed.
+        yield* first;
+        yield* readItems(starts.slice(1), 0, (chunk) => JSON.parse(chunks[chunk + 1]!) as unknown[]);
+      }
+      return { chunks, starts, count, items };
     },
   };
 }
 
-interface GivenItems extends Pick<ItemChunks, "chunks" | "starts"> {
-  /** The items of the first chunk, which need not be parsed. */
-  readonly first: readonly unknown[];
-}
-
-async function* givenItems({ chunks, starts, first }: GivenItems): AsyncGenerator<unknown> {
-  yield* first;
-  yield* itemsFrom(starts.slice(1), 0, (chunk) => JSON.parse(chunks[chunk + 1]!) as unknown[]);
-}
-
-interface Chunk {
-  addString(text: string): void;
-  addJson(json: string): void;
-  /** Including separators, so that an empty string counts too. */
-  characters(): number;
-  toJson(): string;
-}
-
 /** Encodes adjacent strings together, because there may be millions of short ones. */
-function createChunk(): Chunk {
+function createChunk() {
   const parts: string[] = [];
   let strings: string[] = [];
   let characters = 0;
@@ -268,17 +240,18 @@ function createChunk(): Chunk {
     strings = [];
   };
   return {
-    addString(text) {
+    addString(text: string): void {
       strings.push(text);
       characters += text.length + 1;
     },
-    addJson(json) {
+    addJson(json: string): void {
       closeStrings();
       parts.push(json);
       characters += json.length + 1;
     },
-    characters: () => characters,
-    toJson() {
+    /** Including separators, so that an empty string counts too. */
+    characters: (): number => characters,
+    toJson(): string {
       if (parts.length === 0) return JSON.stringify(strings);
       closeStrings();
       return `[${parts.join(",")}]`;

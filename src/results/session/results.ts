@@ -5,7 +5,7 @@ import { ContextError } from "../../core/errors.ts";
 import { messageOf, shorten } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import { type BudgetedTool, isFailure, type ToolArguments, type ToolFailure } from "./budgeted-tool.ts";
-import { type Delivered, type ErrorEnvelope, itemsNameOf } from "./envelope.ts";
+import { chooseItemsName, type Delivered, type ErrorEnvelope } from "./envelope.ts";
 import { readPage } from "./fit-page.ts";
 import type { Hints } from "./hints.ts";
 import { createLogEntry, type LogEntry } from "./log-entry.ts";
@@ -109,7 +109,7 @@ async function deliver(parts: SessionParts, delivery: Delivery): Promise<Deliver
     const id = await parts.results.claimId();
     const outcome = await buildPage(parts, delivery, { id, share });
     const tokens = shownTokens ?? outcome.delivered.tokens;
-    const entry = { ...logEntry(parts, delivery, outcome), id: parts.keyOf(id) };
+    const entry = { ...createEntry(parts, delivery, outcome), id: parts.keyOf(id) };
     takeBack = book(parts, { id: entry.id, tool, tokens, time: entry.time });
     share.end();
     await parts.log.add(entry);
@@ -166,27 +166,41 @@ async function buildPage(
 ): Promise<Outcome> {
   try {
     const opened = await delivery.open(id);
-    if (isFailure(opened)) return { delivered: await failurePage(parts, opened, { id, share }) };
-    const page = await sharedPage(parts, delivery, { opened, share, id });
+    if (isFailure(opened)) return { delivered: await buildFailure(parts, opened, { id, share }) };
+    const page = await buildSharedPage(parts, delivery, { opened, share, id });
     await parts.results.save(id, await opened.finish(page));
     if (delivery.isDirectCall && page.data.cut === undefined) parts.hints.observe(opened.tool, page);
     const { data, text, tokens } = page;
     return { delivered: { envelope: { status: "success", data }, text, tokens, id }, opened };
   } catch (error) {
-    return { delivered: await failurePage(parts, toFailure(error), { id, share }) };
+    // The model can react to an exception of a tool.
+    const failure: ToolFailure =
+      error instanceof ContextError
+        ? { code: error.code, message: error.message, hint: error.hint }
+        : { code: "execution_error", message: messageOf(error) };
+    return { delivered: await buildFailure(parts, failure, { id, share }) };
   }
 }
 
 /** Makes the largest page that the call may have. If parallel calls need more than there is, the page gets its fair
  *  share. */
-async function sharedPage(
+async function buildSharedPage(
   parts: SessionParts,
   delivery: Delivery,
   { opened, share, id }: { opened: Opened; share: CallShare; id: string },
 ): Promise<Page> {
-  const form = parts.format === "json" ? undefined : textFormOf(parts, delivery, { opened, id });
-  const sized = (allocation: number): PageOptions =>
-    pageOptions(parts, { opened, delivery, form, sizes: createSizes(parts, allocation) });
+  const form = parts.format === "json" ? undefined : createForm(parts, delivery, { opened, id });
+  const sized = (allocation: number): PageOptions => {
+    const { tool: origin } = opened;
+    const { isDirectCall = false, maxTokens } = delivery;
+    return {
+      ...createSizes(parts, allocation),
+      form,
+      note: (facts) =>
+        parts.hints.pageNote(facts, { origin, isDirectCall, maxTokens, nextPageName: parts.nextPageName() }),
+      warnings: (tokens) => [parts.ledger.warning(tokens) ?? []].flat(),
+    };
+  };
   const most = sized(Math.min(share.mostTokens, Math.max(leastAllocation, delivery.maxTokens ?? share.mostTokens)));
   const read = await readPage(opened.source, most);
   const page = read.fit(most);
@@ -194,7 +208,7 @@ async function sharedPage(
   return page.tokens <= granted || delivery.shownTokens !== undefined ? page : read.fit(sized(granted));
 }
 
-async function failurePage(
+async function buildFailure(
   parts: SessionParts,
   failure: ToolFailure,
   { id, share }: { id: string; share: CallShare },
@@ -205,39 +219,29 @@ async function failurePage(
   return { ...(page.tokens <= granted ? page : fitFailure(failure, format, createSizes(parts, granted))), id };
 }
 
-/** The size that a page may have, and how to measure it. */
-type FitSizes = Pick<PageOptions, "allocation" | "measure" | "count">;
-
-interface FailurePage {
-  readonly envelope: ErrorEnvelope;
-  readonly text: string;
-  readonly tokens: number;
-}
-
-const mostErrorCharacters = 600;
-
 /** Returns an error in its envelope, shortened until it is within the allocation. */
-function fitFailure(failure: ToolFailure, format: PageFormat, { allocation, measure, count }: FitSizes): FailurePage {
-  for (let characters = mostErrorCharacters; ; characters = Math.floor(characters / 2)) {
-    const envelope: ErrorEnvelope = { status: "error", error: shortened(failure, characters) };
+function fitFailure(
+  failure: ToolFailure,
+  format: PageFormat,
+  { allocation, measure, count }: Pick<PageOptions, "allocation" | "measure" | "count">,
+) {
+  for (let characters = 600; ; characters = Math.floor(characters / 2)) {
+    const { code, message, hint } = failure;
+    const error = { code: shorten(code, 60), message: shorten(message, characters) };
+    const envelope: ErrorEnvelope = {
+      status: "error",
+      error: hint === undefined ? error : { ...error, hint: shorten(hint, characters / 2) },
+    };
     const text = format === "text" ? renderFailure(envelope.error) : JSON.stringify(envelope);
     if (measure(text) <= allocation || characters < 10) return { envelope, text, tokens: count(text) };
   }
 }
 
-function shortened({ code, message, hint }: ToolFailure, characters: number): ErrorEnvelope["error"] {
-  const error = { code: shorten(code, 60), message: shorten(message, characters) };
-  return hint === undefined ? error : { ...error, hint: shorten(hint, characters / 2) };
-}
-
-/** Turns an exception of a tool into a failure, because the model can react to it. */
-function toFailure(error: unknown): ToolFailure {
-  if (error instanceof ContextError) return { code: error.code, message: error.message, hint: error.hint };
-  return { code: "execution_error", message: messageOf(error) };
-}
-
 /** Converts the client's limit into parts of the allocation, so that one number says whether a page fits. */
-function createSizes({ counter, pageLimit }: SessionParts, allocation: number): FitSizes {
+function createSizes(
+  { counter, pageLimit }: SessionParts,
+  allocation: number,
+): Pick<PageOptions, "allocation" | "measure" | "count"> {
   const count = (text: string): number => counter.count(text);
   const limit = pageLimit();
   if (shareOfLimit("x", limit) === 0) return { allocation, count, measure: count };
@@ -245,21 +249,14 @@ function createSizes({ counter, pageLimit }: SessionParts, allocation: number): 
   return { allocation, count, measure };
 }
 
-interface PageParts {
-  readonly opened: Opened;
-  readonly delivery: Delivery;
-  readonly form: TextForm | undefined;
-  readonly sizes: FitSizes;
-}
-
-function textFormOf(
+function createForm(
   { tools, nextPageName }: SessionParts,
   { isDirectCall = false, isContinued = false }: Delivery,
   { opened: { source, tool }, id }: { opened: Opened; id: string },
 ): TextForm {
   return createTextForm({
     id,
-    itemsName: itemsNameOf(source),
+    itemsName: chooseItemsName(source),
     fields: source.fields,
     takesOffset: isDirectCall && !isContinued,
     nextPageName: nextPageName(),
@@ -267,21 +264,7 @@ function textFormOf(
   });
 }
 
-function pageOptions(
-  { hints, ledger, nextPageName }: SessionParts,
-  { opened, delivery, form, sizes }: PageParts,
-): PageOptions {
-  const { tool: origin } = opened;
-  const { isDirectCall = false, maxTokens } = delivery;
-  return {
-    ...sizes,
-    form,
-    note: (facts) => hints.pageNote(facts, { origin, isDirectCall, maxTokens, nextPageName: nextPageName() }),
-    warnings: (tokens) => [ledger.warning(tokens) ?? []].flat(),
-  };
-}
-
-function logEntry(parts: SessionParts, { tool, args, note }: Delivery, { delivered, opened }: Outcome): LogEntry {
+function createEntry(parts: SessionParts, { tool, args, note }: Delivery, { delivered, opened }: Outcome): LogEntry {
   const { envelope, id } = delivered;
   const origin = { tool: opened?.tool ?? tool, args: opened?.args ?? args };
   const compressor = parts.tools.get(origin.tool)?.compress;

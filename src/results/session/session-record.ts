@@ -95,7 +95,7 @@ export function sessionRecords(store: Store): SessionRecords {
       for (const { key, value } of await store.list(collection)) {
         const record = readJson(value, isUsed);
         const lastUsed = record === undefined ? "\uffff" : (record.lastUsed ?? record.started);
-        for (const group of groupsOf(key, record ?? {})) {
+        for (const group of listGroups(key, record ?? {})) {
           if (lastUsed > (uses.get(group) ?? "")) uses.set(group, lastUsed);
         }
       }
@@ -164,7 +164,7 @@ function shareRecord(
 const isUsed = objectOf({ started: isTime }, { lastUsed: isTime, resultsOf: isText, alsoResultsOf: listOf(isText) });
 
 /** Returns the ids that the results of a session are stored under. */
-export function groupsOf(
+export function listGroups(
   id: string,
   { resultsOf = id, alsoResultsOf = [] }: Pick<SessionRecord, "resultsOf" | "alsoResultsOf">,
 ): string[] {
@@ -187,6 +187,11 @@ function mergeRecords({ base, mine, stored }: RecordVersions<SessionRecord>): Se
   const versions = new Map(stored.versions);
   const seen = new Map(base.versions);
   for (const [call, version] of mine.versions) if (seen.get(call) !== version) versions.set(call, version);
+  const nothing: Measured = { units: 0, tokens: 0 };
+  const merged = Object.entries(mine.measured).map(([tool, { units, tokens }]) => {
+    const [before, now] = [base.measured[tool] ?? nothing, stored.measured[tool] ?? nothing];
+    return [tool, { units: now.units + units - before.units, tokens: now.tokens + tokens - before.tokens }] as const;
+  });
   return {
     ...mine,
     started: stored.started,
@@ -196,20 +201,18 @@ function mergeRecords({ base, mine, stored }: RecordVersions<SessionRecord>): Se
     calls: stored.calls + mine.calls - base.calls,
     ledger: mergeLedgers({ base: base.ledger, mine: mine.ledger, stored: stored.ledger }),
     evictedThrough: Math.max(stored.evictedThrough, mine.evictedThrough),
-    largest: [...largest.values()].sort((left, right) => right.tokens - left.tokens).slice(0, mostLarge),
-    measured: mergeMeasured({ base: base.measured, mine: mine.measured, stored: stored.measured }),
+    largest: [...largest.values()].sort((left, right) => right.tokens - left.tokens).slice(0, 10),
+    measured: { ...stored.measured, ...Object.fromEntries(merged) },
     versions: [...versions],
   };
 }
 
-const mostLarge = 10;
-
 function mergeLedgers({ base, mine, stored }: RecordVersions<LedgerSnapshot>): LedgerSnapshot {
   const changed = (tier: keyof LedgerSnapshot["used"]): number =>
     (mine.used[tier] === base.used[tier] ? stored : mine).used[tier];
-  const before = partsOf(base);
-  const changedParts = Object.entries(partsOf(mine)).filter(([part, tokens]) => before[part] !== tokens);
-  const systemParts = { ...partsOf(stored), ...Object.fromEntries(changedParts) };
+  const before = readSystemParts(base);
+  const changedParts = Object.entries(readSystemParts(mine)).filter(([part, tokens]) => before[part] !== tokens);
+  const systemParts = { ...readSystemParts(stored), ...Object.fromEntries(changedParts) };
   const system = Object.values(systemParts).reduce((sum, tokens) => sum + tokens, 0);
   return {
     used: { system, history: changed("history"), user: changed("user"), response: changed("response") },
@@ -222,7 +225,7 @@ function mergeLedgers({ base, mine, stored }: RecordVersions<LedgerSnapshot>): L
   };
 }
 
-function partsOf({ systemParts, used }: LedgerSnapshot): Readonly<Record<string, number>> {
+function readSystemParts({ systemParts, used }: LedgerSnapshot): Readonly<Record<string, number>> {
   return systemParts ?? { "": used.system };
 }
 
@@ -239,24 +242,13 @@ function mergeResults({ base, mine, stored }: RecordVersions<LedgerSnapshot["res
   return [...merged];
 }
 
-function mergeMeasured({ base, mine, stored }: RecordVersions<SessionRecord["measured"]>): SessionRecord["measured"] {
-  const nothing: Measured = { units: 0, tokens: 0 };
-  const merged = Object.entries(mine).map(([tool, { units, tokens }]) => {
-    const [before, now] = [base[tool] ?? nothing, stored[tool] ?? nothing];
-    return [tool, { units: now.units + units - before.units, tokens: now.tokens + tokens - before.tokens }] as const;
-  });
-  return { ...stored, ...Object.fromEntries(merged) };
-}
-
 function refuseRecord(text: string, id: string): never {
   const hint = `Delete it with plimsoll session rm ${id}, or start a session with another id.`;
-  if ((readJson(text, isVersioned)?.version ?? 0) > 1) {
+  if ((readJson(text, objectOf({ version: isWhole }))?.version ?? 0) > 1) {
     throw new ContextError("store_newer", `session ${id} was written by a newer plimsoll`, { hint });
   }
   throw new ContextError("store_corrupt", `session ${id} cannot be read: its record is damaged`, { hint });
 }
-
-const isVersioned = objectOf({ version: isWhole });
 
 /** Returns undefined if the record is damaged or of another version. */
 function readRecord(text: string): SessionRecord | undefined {
@@ -270,8 +262,8 @@ function readRecord(text: string): SessionRecord | undefined {
   }
 }
 
-const others = { system: isWhole, history: isWhole, user: isWhole, response: isWhole };
-const isSwitch = (value: unknown): value is boolean => typeof value === "boolean";
+const tiers = { system: isWhole, history: isWhole, user: isWhole, response: isWhole };
+const isBoolean = (value: unknown): value is boolean => typeof value === "boolean";
 
 const isRecord: ShapeCheck<SessionRecord> = objectOf(
   {
@@ -280,15 +272,20 @@ const isRecord: ShapeCheck<SessionRecord> = objectOf(
     counter: isText,
     calls: isWhole,
     limits: objectOf({
-      ...{ total: isWhole, perToolCall: isWhole, warningThreshold: isWhole },
-      ...{ tools: mapOf(isWhole), tiers: objectOf({ ...others, tool_results: isWhole }) },
+      total: isWhole,
+      perToolCall: isWhole,
+      warningThreshold: isWhole,
+      tools: mapOf(isWhole),
+      tiers: objectOf({ ...tiers, tool_results: isWhole }),
     }),
     ledger: objectOf(
       {
-        ...{ used: objectOf(others), results: listOf(pairOf(isText, isWhole)) },
-        ...{ delivered: isWhole, turnsAnnounced: isSwitch },
+        used: objectOf(tiers),
+        results: listOf(pairOf(isText, isWhole)),
+        delivered: isWhole,
+        turnsAnnounced: isBoolean,
       },
-      { responseRecorded: isSwitch, systemParts: mapOf(isWhole), deliveredBefore: isWhole },
+      { responseRecorded: isBoolean, systemParts: mapOf(isWhole), deliveredBefore: isWhole },
     ),
     evictedThrough: isWhole,
     largest: listOf(objectOf({ id: isText, tool: isText, tokens: isWhole })),

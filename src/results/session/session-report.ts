@@ -3,7 +3,7 @@ import { createLedger, type Ledger, type LedgerTier, ledgerTiers } from "../../c
 import type { MaintainedStore, Store } from "../../core/store/index.ts";
 import { createOffsetTokens } from "./continuations.ts";
 import type { LogEntry } from "./log-entry.ts";
-import { groupsOf, type LargeResult, type SessionRecord, sessionRecords } from "./session-record.ts";
+import { type LargeResult, listGroups, type SessionRecord, sessionRecords } from "./session-record.ts";
 import { readStored } from "./sources.ts";
 import { createStoredResults } from "./stored-results.ts";
 import { type SequencedEntry, storedLog } from "./work-log.ts";
@@ -59,7 +59,7 @@ export interface SessionLine {
   readonly available: number;
 }
 
-export function statusOf(id: string, record: Omit<SessionRecord, "ledger">, ledger: Ledger): SessionStatus {
+export function createStatus(id: string, record: Omit<SessionRecord, "ledger">, ledger: Ledger): SessionStatus {
   const { started, counter, calls, largest } = record;
   const warning = ledger.warning();
   const used = ledger.used();
@@ -96,14 +96,14 @@ export async function listSessions(store: Store): Promise<SessionLine[]> {
   const lines = [...(await sessionRecords(store).loadAll())].flatMap(([id, record]) => {
     if (record === undefined || record.calls === 0) return [];
     const { started, calls } = record;
-    const ledger = reopenLedger(record);
+    const ledger = createLedger(record.limits, record.ledger);
     const left = { remaining: ledger.remaining(), available: ledger.available() };
-    return { id, started, lastUsed: lastUseOf(record), calls, ...left };
+    return { id, started, lastUsed: findLastUse(record), calls, ...left };
   });
   return lines.sort((left, right) => (left.lastUsed < right.lastUsed ? 1 : -1));
 }
 
-const mostEvicted = 20;
+const maxEvicted = 20;
 
 /** Reads the account and the work log of a session, or returns `undefined` if the store does not have it. The session
  *  may be running: this function writes nothing.
@@ -122,32 +122,31 @@ export async function readSessionReport(store: Store, sessionId: string): Promis
   const record = await sessionRecords(store).load(sessionId);
   if (record === undefined) return undefined;
   const { evictedThrough } = record;
-  const shown = ({ sequence, ...entry }: SequencedEntry): LogEntry => ({ ...entry, id: shownIn(record, entry.id) });
-  const status = statusOf(sessionId, record, reopenLedger(record));
+  const viewEntry = ({ sequence, ...entry }: SequencedEntry): LogEntry => ({
+    ...entry,
+    id: renderId(record, entry.id),
+  });
+  const status = createStatus(sessionId, record, createLedger(record.limits, record.ledger));
   const log = storedLog(store, sessionId);
   const workLog = await log.read({ after: evictedThrough });
   const evicted =
     evictedThrough === 0
       ? []
-      : (await log.read({ after: Math.max(0, evictedThrough - mostEvicted), limit: mostEvicted })).entries;
+      : (await log.read({ after: Math.max(0, evictedThrough - maxEvicted), limit: maxEvicted })).entries;
   return {
     ...status,
-    largest: status.largest.map((each) => ({ ...each, id: shownIn(record, each.id) })),
-    workLog: workLog.entries.map(shown),
+    largest: status.largest.map((each) => ({ ...each, id: renderId(record, each.id) })),
+    workLog: workLog.entries.map(viewEntry),
     damaged: workLog.damaged,
     evicted: {
       count: evictedThrough,
-      entries: evicted.filter(({ sequence }) => sequence <= evictedThrough).map(shown),
+      entries: evicted.filter(({ sequence }) => sequence <= evictedThrough).map(viewEntry),
     },
   };
 }
 
-function reopenLedger({ limits, ledger }: Pick<SessionRecord, "limits" | "ledger">): Ledger {
-  return createLedger(limits, ledger);
-}
-
 /** Names the group of a result only if the session has several. */
-function shownIn({ resultsOf, alsoResultsOf }: SessionRecord, id: string): string {
+function renderId({ resultsOf, alsoResultsOf }: SessionRecord, id: string): string {
   return alsoResultsOf === undefined && id.startsWith(`${resultsOf}/`) ? id.slice(id.indexOf("/") + 1) : id;
 }
 
@@ -165,9 +164,9 @@ export interface StoredSession {
 export async function listStoredSessions(store: Store): Promise<StoredSession[]> {
   return [...(await sessionRecords(store).loadAll())].map(([id, record]) => ({
     id,
-    lastUsed: record && lastUseOf(record),
+    lastUsed: record && findLastUse(record),
     calls: record?.calls ?? 0,
-    resultsOf: groupsOf(id, record ?? {}),
+    resultsOf: listGroups(id, record ?? {}),
   }));
 }
 
@@ -188,9 +187,9 @@ export async function listStoredSessions(store: Store): Promise<StoredSession[]>
 export async function deleteSession(store: Store, sessionId: string): Promise<void> {
   const stored = sessionRecords(store);
   const records = await stored.loadAll();
-  const own = groupsOf(sessionId, records.get(sessionId) ?? {});
+  const own = listGroups(sessionId, records.get(sessionId) ?? {});
   records.delete(sessionId);
-  const others = new Set([...records].flatMap(([id, record]) => groupsOf(id, record ?? {})));
+  const others = new Set([...records].flatMap(([id, record]) => listGroups(id, record ?? {})));
   for (const group of own) {
     if (group !== sessionId && others.has(group)) continue;
     await deleteResults(store, group);
@@ -211,7 +210,7 @@ export async function pruneOrphans(
   { before, dryRun }: { readonly before: number; readonly dryRun: boolean },
 ): Promise<number> {
   const records = await sessionRecords(store).loadAll();
-  const known = new Set([...records].flatMap(([id, record]) => [id, ...groupsOf(id, record ?? {})]));
+  const known = new Set([...records].flatMap(([id, record]) => [id, ...listGroups(id, record ?? {})]));
   let orphans = 0;
   for (const { stream, written } of await store.listStreams({ prefix: "session/" })) {
     const [, id = "", kind] = /^session\/(.*)\/(ids|log)$/s.exec(stream) ?? [];
@@ -232,7 +231,7 @@ export async function findStoredResult(
 ): Promise<Awaited<ReturnType<typeof readStored>>> {
   const records = [...(await sessionRecords(store).loadAll())];
   const chosen = records.filter(([session]) => session === (sessionId ?? session));
-  for (const group of new Set(chosen.flatMap(([session, record]) => groupsOf(session, record ?? {})))) {
+  for (const group of new Set(chosen.flatMap(([session, record]) => listGroups(session, record ?? {})))) {
     const found = await readStored(createStoredResults(store, group), id);
     if (found !== undefined) return found;
   }
@@ -240,6 +239,6 @@ export async function findStoredResult(
 }
 
 /** Returns the time of the last call, or of the start if there was no call. */
-function lastUseOf({ started, lastUsed = started }: SessionRecord): string {
+function findLastUse({ started, lastUsed = started }: SessionRecord): string {
   return lastUsed;
 }

@@ -116,8 +116,12 @@ export async function createSession<const Tools extends readonly BudgetedTool[] 
   const { parts, sources } = live;
   const { ledger, log, hints } = parts;
   const deliveries = createDeliveries(parts);
-  const shown = (entry: LogEntry): LogEntry => ({ ...entry, id: live.shownId(entry.id) });
-  const callTool = (tool: string, args: ToolArguments, { isContinued, note, ...call }: CallOptions & Continued) => {
+  const addOwnId = (entry: LogEntry): LogEntry => ({ ...entry, id: live.shownId(entry.id) });
+  const callTool = (
+    tool: string,
+    args: ToolArguments,
+    { isContinued, note, ...call }: CallOptions & Pick<Delivery, "isContinued">,
+  ) => {
     const open = (id: string) => runTool(live, { id, tool, args }, call);
     const delivery = { tool, args, note, isDirectCall: true, isContinued, open };
     return deliverCall(deliveries, delivery, { budget: args.budget });
@@ -170,15 +174,10 @@ export async function createSession<const Tools extends readonly BudgetedTool[] 
     refresh: live.refresh,
     status: live.status,
     forModel: ledger.forModel,
-    workLog: (view = "recent") => viewWorkLog({ ...log, entries: () => log.entries().map(shown) }, view),
+    workLog: (view = "recent") => viewWorkLog({ ...log, entries: () => log.entries().map(addOwnId) }, view),
     toolSchemas: hints.schemas,
     countTokens: (text) => parts.counter.count(text),
   };
-}
-
-interface Continued {
-  /** Whether the call continues an earlier one by its token. */
-  readonly isContinued?: boolean;
 }
 
 /** What a model or a program may ask of a page. */
@@ -206,12 +205,11 @@ async function runTool(
   { signal = new AbortController().signal, timeoutMs }: CallOptions,
 ): Promise<Opened | ToolFailure> {
   const tool = parts.tools.get(origin.tool);
-  if (tool === undefined) return unknownTool(origin.tool, [...parts.tools.keys()]);
+  if (tool === undefined) {
+    const names = [...parts.tools.keys()];
+    const hint = didYouMean(origin.tool, names) ?? `The tools are ${names.join(", ")}.`;
+    return { code: "unknown_tool", message: `there is no tool ${JSON.stringify(origin.tool)}`, hint };
+  }
   const result = await tool.run(parts.hints.withDefaults(tool.name, origin.args), { signal, timeoutMs });
   return isFailure(result) ? result : sources.tool(result, origin);
-}
-
-function unknownTool(name: string, names: readonly string[]): ToolFailure {
-  const hint = didYouMean(name, names) ?? `The tools are ${names.join(", ")}.`;
-  return { code: "unknown_tool", message: `there is no tool ${JSON.stringify(name)}`, hint };
 }

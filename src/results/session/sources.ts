@@ -66,37 +66,40 @@ export function createSources(parts: SourceParts): Sources {
   return {
     async tool(result, origin) {
       await parts.offsetTokens.refresh();
-      return openToolResult(result, origin, parts);
+      const { id, tool, args } = origin;
+      const { versions, offsetTokens } = parts;
+      const seen = { tool, args, offset: result.offset, version: result.version };
+      const fields = encodeFields(result.fields);
+      const source: PageSource = {
+        ...result,
+        fields,
+        warnings: () => [...(versions.isChanged(seen) ? [changedWarning] : []), ...listWarnings(result)],
+        tokenAt: (position) => offsetTokens.tokenAt({ id, tool, args }, position),
+      };
+      const finish = async ({ items: paged, data, nextToken }: Page): Promise<ResultToStore> => {
+        if (nextToken !== undefined) versions.remember(seen);
+        await offsetTokens.given({ tool, args }, data.continuation_token);
+        const { itemsName, offset } = result;
+        const items = await chunkItems(paged, offset);
+        return { tool, args, fields, itemsName, offset, items, total: data.total, nextToken };
+      };
+      return { source, tool, args, finish };
     },
     given: openGivenResult,
     stored: (id, wanted) => openStored(parts, id, wanted),
-    token: (token) => openToken(parts, token),
+    token: (token) => {
+      const continuation = parseToken(token);
+      if (continuation?.id !== undefined) return openStored(parts, continuation.id, continuation.position);
+      const hint =
+        continuation?.position.at === "items"
+          ? `Call the tool itself again with offset=${continuation.position.offset}.`
+          : "Pass the continuation_token of a result unchanged, such as k3vbq5zoha:offset:100.";
+      const message = `${JSON.stringify(token)} is not a token of a stored result`;
+      return Promise.resolve({ code: "invalid_token", message, hint });
+    },
     lines: (id, renderText) => readLines(parts, id, renderText),
     continuedCall: (token) => continuedCall(parts, token),
   };
-}
-
-function openToolResult(
-  result: ToolResult,
-  { id, tool, args }: Origin,
-  { versions, offsetTokens }: SourceParts,
-): Opened {
-  const seen = { tool, args, offset: result.offset, version: result.version };
-  const fields = plainFields(result.fields);
-  const source: PageSource = {
-    ...result,
-    fields,
-    warnings: () => [...(versions.isChanged(seen) ? [changedWarning] : []), ...warningsOf(result)],
-    tokenAt: (position) => offsetTokens.tokenAt({ id, tool, args }, position),
-  };
-  const finish = async ({ items: paged, data, nextToken }: Page): Promise<ResultToStore> => {
-    if (nextToken !== undefined) versions.remember(seen);
-    await offsetTokens.given({ tool, args }, data.continuation_token);
-    const { itemsName, offset } = result;
-    const items = await chunkItems(paged, offset);
-    return { tool, args, fields, itemsName, offset, items, total: data.total, nextToken };
-  };
-  return { source, tool, args, finish };
 }
 
 const changedWarning =
@@ -107,7 +110,7 @@ async function openGivenResult(result: ToolResult, { id, tool, args }: Origin): 
   const items = await chunkItems(result.items, offset);
   const { count, failure } = items;
   if (failure !== undefined && count === 0) throw failure;
-  const fields = plainFields(result.fields);
+  const fields = encodeFields(result.fields);
   const total = offset + count;
   const stopped = failure === undefined ? [] : [stoppedWarning(count, failure)];
   const source: PageSource = {
@@ -116,7 +119,7 @@ async function openGivenResult(result: ToolResult, { id, tool, args }: Origin): 
     items: items.items(),
     total,
     more: false,
-    warnings: [...warningsOf(result), ...stopped],
+    warnings: [...listWarnings(result), ...stopped],
     tokenAt: (position) => renderToken({ id, position }),
   };
   const finish = async (): Promise<ResultToStore> => ({
@@ -141,7 +144,7 @@ async function openStored(
   const found = await results.find(id);
   if (isFailure(found)) return found;
   const { stored, position = { at: "items", offset: stored.offset } } = found;
-  return storedPage({ stored, id: found.id, offsetTokens }, wanted ?? position);
+  return openPage({ stored, id: found.id, offsetTokens }, wanted ?? position);
 }
 
 async function readLines(
@@ -151,9 +154,8 @@ async function readLines(
 ): Promise<AsyncIterable<string> | ToolFailure> {
   const found = await results.find(id);
   if (isFailure(found)) return found;
-  const { stored } = found;
-  const render = renderText(stored.tool);
-  return render === undefined ? plainLines(stored) : renderedLines(stored, render);
+  const render = renderText(found.stored.tool);
+  return render === undefined ? renderPlainLines(found.stored) : renderLines(found.stored, render);
 }
 
 /** Returns the text of a stored result and the call that made it; undefined if it is not there. */
@@ -164,12 +166,12 @@ export async function readStored(
   const found = await results.find(id);
   if (isFailure(found)) return undefined;
   const lines: string[] = [];
-  for await (const line of plainLines(found.stored)) lines.push(line);
+  for await (const line of renderPlainLines(found.stored)) lines.push(line);
   return { call: found.stored.tool, text: lines.join("\n") };
 }
 
 /** Only pages are stored of tools with a text form, so there is little to render. */
-async function* renderedLines(
+async function* renderLines(
   { fields, itemsName, offset, items }: StoredResult,
   render: NonNullable<BudgetedTool["renderText"]>,
 ): AsyncGenerator<string> {
@@ -178,20 +180,9 @@ async function* renderedLines(
   yield* render({ ...fields, [itemsName]: all, returned: all.length, offset, truncated: false }).split("\n");
 }
 
-async function* plainLines({ fields, fieldsText, offset, items }: StoredResult): AsyncGenerator<string> {
+async function* renderPlainLines({ fields, fieldsText, offset, items }: StoredResult): AsyncGenerator<string> {
   if (Object.keys(fields).length > 0) yield fieldsText;
   for await (const item of items(offset)) yield* (typeof item === "string" ? item : JSON.stringify(item)).split("\n");
-}
-
-function openToken(sources: SourceParts, token: string): Promise<Opened | ToolFailure> {
-  const continuation = parseToken(token);
-  if (continuation?.id !== undefined) return openStored(sources, continuation.id, continuation.position);
-  const hint =
-    continuation?.position.at === "items"
-      ? `Call the tool itself again with offset=${continuation.position.offset}.`
-      : "Pass the continuation_token of a result unchanged, such as k3vbq5zoha:offset:100.";
-  const message = `${JSON.stringify(token)} is not a token of a stored result`;
-  return Promise.resolve({ code: "invalid_token", message, hint });
 }
 
 async function continuedCall(
@@ -200,30 +191,30 @@ async function continuedCall(
 ): Promise<ContinuedCall | ToolFailure | undefined> {
   const { id, position } = parseToken(token) ?? {};
   if (position?.at !== "items") return undefined;
-  if (id === undefined) return withOffset(await offsetTokens.find(position.offset), position.offset);
+  if (id === undefined) return addOffset(await offsetTokens.find(position.offset), position.offset);
   const found = await results.load(id);
   if (found === undefined || found === "dropped" || "of" in found) return undefined;
-  const end = storedEnd(found);
+  const end = findStoredEnd(found);
   if (end === undefined || position.offset < end) return undefined;
-  return withOffset(found, position.offset);
+  return addOffset(found, position.offset);
 }
 
-function withOffset<Other>(call: ContinuedCall | Other, offset: number): ContinuedCall | Other {
+function addOffset<Other>(call: ContinuedCall | Other, offset: number): ContinuedCall | Other {
   if (typeof call !== "object" || call === null || !("args" in call)) return call;
   return { tool: call.tool, args: { ...call.args, offset } };
 }
 
 /** Returns the offset after the last stored item, or undefined if nothing follows. */
-function storedEnd({ nextToken }: StoredResult): number | undefined {
+function findStoredEnd({ nextToken }: StoredResult): number | undefined {
   const position = nextToken === undefined ? undefined : parseToken(nextToken)?.position;
   return position?.at === "items" ? position.offset : undefined;
 }
 
 /** Returns the token after a page of stored items: it continues with the tool, where the items end or where the page
  *  begins. */
-function tokenBehind({ stored, id, offsetTokens }: StoredPlace, offset: number): string | undefined {
+function createNextToken({ stored, id, offsetTokens }: StoredPlace, offset: number): string | undefined {
   const { tool, args, nextToken, total } = stored;
-  const end = storedEnd(stored);
+  const end = findStoredEnd(stored);
   if (end === undefined) return nextToken;
   if (offset > end && total !== undefined && offset >= total) return undefined;
   return offsetTokens.tokenAt({ id, tool, args }, { at: "items", offset: Math.max(offset, end) });
@@ -235,14 +226,29 @@ interface StoredPlace {
   readonly offsetTokens: OffsetTokens;
 }
 
-function storedPage(place: StoredPlace, position: Position): Opened {
+function openPage(place: StoredPlace, position: Position): Opened {
   const { stored, id, offsetTokens } = place;
   const { tool, args, fieldsText } = stored;
   const finish = async ({ data }: Page): Promise<StoredReference> => {
     await offsetTokens.given({ tool, args }, data.continuation_token);
     return { of: id, position };
   };
-  if (position.at === "fields") return { source: fieldsSource(fieldsText, id, position), tool, args, finish };
+  // Opens the JSON of the fields as one long text.
+  if (position.at === "fields")
+    return {
+      source: {
+        fields: {},
+        itemsName: "json",
+        items: [fieldsText],
+        offset: 0,
+        start: { at: "text", from: position.from },
+        isFieldsText: true,
+        tokenAt: (next) => renderToken({ id, position: { at: "fields", from: "from" in next ? next.from : 0 } }),
+      },
+      tool,
+      args,
+      finish,
+    };
   const offset = Math.max(position.offset, stored.offset);
   const source: PageSource = {
     fields: stored.fields,
@@ -251,31 +257,18 @@ function storedPage(place: StoredPlace, position: Position): Opened {
     offset,
     total: stored.total,
     more: false,
-    nextToken: tokenBehind(place, offset),
+    nextToken: createNextToken(place, offset),
     start: position.at === "items" ? undefined : position,
     tokenAt: (position) => renderToken({ id, position }),
   };
   return { source, tool, args, finish };
 }
 
-/** Opens the JSON of the fields as one long text. */
-function fieldsSource(text: string, id: string, { from }: { from: number }): PageSource {
-  return {
-    fields: {},
-    itemsName: "json",
-    items: [text],
-    offset: 0,
-    start: { at: "text", from },
-    isFieldsText: true,
-    tokenAt: (next) => renderToken({ id, position: { at: "fields", from: "from" in next ? next.from : 0 } }),
-  };
-}
-
-function plainFields(fields: ToolResult["fields"]): ToolResult["fields"] {
+function encodeFields(fields: ToolResult["fields"]): ToolResult["fields"] {
   const plain = (value: unknown): unknown => (typeof value === "string" ? value : plainItem(value).item);
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plain(value)]));
 }
 
-function warningsOf({ warnings = [] }: ToolResult): readonly string[] {
+function listWarnings({ warnings = [] }: ToolResult): readonly string[] {
   return typeof warnings === "function" ? warnings() : warnings;
 }

@@ -37,7 +37,7 @@ export interface StoredResults {
   deleteAll(): Promise<void>;
 }
 
-export interface StoredLimits {
+interface StoredLimits {
   /** How many steps (calls and pages) a result is kept at least. */
   readonly steps: number;
   /** Characters of all results together that are too large for one record. */
@@ -51,17 +51,7 @@ export const storedLimits: StoredLimits = { steps: 1_000, characters: 200_000_00
 export const resultCollection = "session-results";
 
 /** A record can have a quarter of a megabyte. */
-const recordsAtOnce = 20;
-
-/** Pages of stored results have their own places, so paging a result never drops the result itself. */
-type Kind = "result" | "page";
-
-/** Ids are claimed several at a time, which saves a write per call. Unused ids are lost but take places, so a session
- *  claims at most as many as it already had. */
-const mostIds = 16;
-
-/** After about how many ids the stream of ids is emptied. */
-const trimEvery = 128;
+const maxAtOnce = 20;
 
 /** `groupId` is the id of the session that the results are stored under. */
 export function createStoredResults(
@@ -74,10 +64,10 @@ export function createStoredResults(
   const numberOf = (id: string): number => numbers.numberOf(id) ?? 0;
   // A number is a sequence of this stream. Its entries are not needed.
   const idStream = `session/${groupId}/ids`;
-  const parts = createResultParts(store, { collection: resultCollection, prefix, mostCharacters: characters });
+  const parts = createResultParts(store, { collection: resultCollection, prefix, maxCharacters: characters });
   const records = createResultRecords(parts);
-  const placeOf = (kind: Kind, id: string): string => `${prefix}${kind}/${numberOf(id) % steps}`;
-  const read = async (kind: Kind, id: string): Promise<string | undefined> =>
+  const placeOf = (kind: "result" | "page", id: string): string => `${prefix}${kind}/${numberOf(id) % steps}`;
+  const read = async (kind: "result" | "page", id: string): Promise<string | undefined> =>
     (await store.get(resultCollection, placeOf(kind, id)))?.value;
   const claimed: number[] = [];
   let ids = 0;
@@ -90,7 +80,7 @@ export function createStoredResults(
     const record = result && records.parse(result);
     if (record && isWanted(record.id)) return record.open();
     const text = await read("page", id);
-    const page = text && readReference(text);
+    const page = text && readJson(text, isReference);
     if (page && isWanted(page.id)) return page;
     const others = [record, page].filter((found) => typeof found === "object");
     const stored = [result, text].filter((found) => found !== undefined);
@@ -100,10 +90,13 @@ export function createStoredResults(
   return {
     async claimId() {
       if (claimed.length === 0) {
-        const count = Math.min(Math.max(ids, 1), mostIds);
+        // Ids are claimed several at a time, which saves a write per call. Unused ids are lost but take places, so a
+        // session claims at most as many as it already had.
+        const count = Math.min(Math.max(ids, 1), 16);
         ids += count;
         const last = await store.append(idStream, new Array<string>(count).fill(""));
-        if (last % trimEvery < count) await store.trimStream(idStream, last);
+        // Empties the stream of ids now and then.
+        if (last % 128 < count) await store.trimStream(idStream, last);
         for (let number = last - count + 1; number <= last; number += 1) claimed.push(number);
       }
       return numbers.create(claimed.shift()!);
@@ -111,7 +104,11 @@ export function createStoredResults(
     async save(id, result) {
       const isPage = "of" in result;
       const value = isPage ? JSON.stringify({ id, ...result }) : await records.render(id, result);
-      const before = await exchange(store, placeOf(isPage ? "page" : "result", id), value);
+      let before: string | undefined;
+      await store.update(resultCollection, placeOf(isPage ? "page" : "result", id), (found) => {
+        before = found;
+        return value;
+      });
       // A record that cannot be read has no parts to delete.
       const replaced = before === undefined ? undefined : records.parse(before);
       if (replaced?.isLarge) await parts.drop(replaced.id);
@@ -121,7 +118,7 @@ export function createStoredResults(
     drop: (most) => dropRecords(store, prefix, most),
     async deleteAll() {
       for (;;) {
-        const records = await store.list(resultCollection, { prefix, limit: recordsAtOnce });
+        const records = await store.list(resultCollection, { prefix, limit: maxAtOnce });
         if (records.length === 0) break;
         for (const { key } of records) await store.delete(resultCollection, key);
       }
@@ -165,9 +162,16 @@ const numberRange = 32 ** numberDigits;
 async function dropRecords(store: Store, prefix: string, most: number): Promise<number> {
   let dropped = 0;
   for (let after: string | undefined; dropped < most; ) {
-    const limit = Math.min(recordsAtOnce, most - dropped);
+    const limit = Math.min(maxAtOnce, most - dropped);
     const records = await store.list(resultCollection, { prefix, after, limit });
-    for (const { key, revision } of records) await deleteUnchanged(store, key, revision);
+    for (const { key, revision } of records) {
+      // Keeps the record if a session has just started again and rewritten it.
+      try {
+        await store.delete(resultCollection, key, { expectedRevision: revision });
+      } catch (error) {
+        if (!(error instanceof ContextError && error.code === "store_conflict")) throw error;
+      }
+    }
     dropped += records.length;
     after = records.at(-1)?.key;
     if (after === undefined) break;
@@ -175,26 +179,7 @@ async function dropRecords(store: Store, prefix: string, most: number): Promise<
   return dropped;
 }
 
-/** Keeps the record if a session has just started again and rewritten it. */
-async function deleteUnchanged(store: Store, key: string, expectedRevision: number): Promise<void> {
-  try {
-    await store.delete(resultCollection, key, { expectedRevision });
-  } catch (error) {
-    if (!(error instanceof ContextError && error.code === "store_conflict")) throw error;
-  }
-}
-
-/** Writes the value and returns the previous one. */
-async function exchange(store: Store, key: string, value: string): Promise<string | undefined> {
-  let before: string | undefined;
-  await store.update(resultCollection, key, (found) => {
-    before = found;
-    return value;
-  });
-  return before;
-}
-
-export interface FoundResult {
+interface FoundResult {
   /** The id of the whole result. */
   readonly id: string;
   readonly stored: StoredResult;
@@ -204,15 +189,15 @@ export interface FoundResult {
 
 async function findResult(load: StoredResults["load"], id: string): Promise<FoundResult | ToolFailure> {
   const found = await load(id);
-  if (found === undefined || found === "dropped") return notStored(id, found);
+  if (found === undefined || found === "dropped") return explainMissing(id, found);
   if (!("of" in found)) return { id, stored: found };
   const stored = await load(found.of);
-  if (stored === undefined || stored === "dropped") return notStored(found.of, stored);
-  if ("of" in stored) return notStored(found.of, undefined);
+  if (stored === undefined || stored === "dropped") return explainMissing(found.of, stored);
+  if ("of" in stored) return explainMissing(found.of, undefined);
   return { id: found.of, stored, position: found.position };
 }
 
-function notStored(id: string, why: "dropped" | undefined): ToolFailure {
+function explainMissing(id: string, why: "dropped" | undefined): ToolFailure {
   if (why === undefined) {
     const hint = `A session keeps its results for ${storedLimits.unusedDays} days after its last call. Call the tool again.`;
     return { code: "unknown_result", message: `there is no stored result ${id}`, hint };
@@ -226,23 +211,25 @@ function notStored(id: string, why: "dropped" | undefined): ToolFailure {
   };
 }
 
-interface ResultPartsOptions {
-  readonly collection: string;
-  /** The prefix of the keys. */
-  readonly prefix: string;
-  readonly mostCharacters: number;
-}
-
 /** Oldest first. */
-type PartsList = readonly ListedResult[];
-type ListedResult = readonly [id: string, characters: number, parts: number];
+type PartsList = readonly (readonly [id: string, characters: number, parts: number])[];
 
-const isListed = (value: unknown): value is ListedResult =>
-  Array.isArray(value) && value.length === 3 && isText(value[0]) && isWhole(value[1]) && isWhole(value[2]);
-const isPartsList: ShapeCheck<PartsList> = (value): value is PartsList => Array.isArray(value) && value.every(isListed);
+const isPartsList: ShapeCheck<PartsList> = (value): value is PartsList =>
+  Array.isArray(value) &&
+  value.every(
+    (each) => Array.isArray(each) && each.length === 3 && isText(each[0]) && isWhole(each[1]) && isWhole(each[2]),
+  );
 
-function createResultParts(store: Store, options: ResultPartsOptions): ResultParts {
-  const { collection, prefix, mostCharacters } = options;
+function createResultParts(
+  store: Store,
+  options: {
+    readonly collection: string;
+    /** The prefix of the keys. */
+    readonly prefix: string;
+    readonly maxCharacters: number;
+  },
+): ResultParts {
+  const { collection, prefix, maxCharacters } = options;
   const keyOf = (id: string, index: number): string => `${prefix}part/${id}/${index}`;
   /** Changes the list and returns the entries that it no longer has. */
   const changeList = async (change: (list: PartsList) => PartsList): Promise<PartsList> => {
@@ -265,7 +252,7 @@ function createResultParts(store: Store, options: ResultPartsOptions): ResultPar
     async write(id, parts) {
       const characters = parts.reduce((sum, part) => sum + part.length, 0);
       // Listed before they are written, so that the parts of a killed process are dropped later too.
-      await remove(await changeList((list) => newest([...list, [id, characters, parts.length]], mostCharacters)));
+      await remove(await changeList((list) => dropOldest([...list, [id, characters, parts.length]], maxCharacters)));
       for (const [index, part] of parts.entries()) await store.put(collection, keyOf(id, index), part);
     },
     read: async (id, index) => (await store.get(collection, keyOf(id, index)))?.value,
@@ -273,11 +260,11 @@ function createResultParts(store: Store, options: ResultPartsOptions): ResultPar
   };
 }
 
-function newest(list: PartsList, mostCharacters: number): PartsList {
+function dropOldest(list: PartsList, maxCharacters: number): PartsList {
   let characters = 0;
   const tooMany = list.findLastIndex(([, each], index) => {
     characters += each;
-    return characters > mostCharacters && index < list.length - 1;
+    return characters > maxCharacters && index < list.length - 1;
   });
   return list.slice(tooMany + 1);
 }
@@ -286,11 +273,6 @@ function newest(list: PartsList, mostCharacters: number): PartsList {
 export interface StoredReference {
   readonly of: string;
   readonly position: Position;
-}
-
-/** Reads the record of a page. Returns undefined if it cannot be read. */
-function readReference(text: string): (StoredReference & { readonly id: string }) | undefined {
-  return readJson(text, isReference);
 }
 
 const isPosition: ShapeCheck<Position> = (value): value is Position => {

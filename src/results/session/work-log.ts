@@ -23,14 +23,14 @@ export interface WorkLog {
 }
 
 /** The work log of a session in the store. */
-export interface StoredLog {
+interface StoredLog {
   /** `evicted` is the last sequence that was evicted. */
   open(evicted: number): Promise<WorkLog>;
   read(range: LogRange): Promise<ReadLog>;
   delete(): Promise<void>;
 }
 
-export interface LogRange {
+interface LogRange {
   readonly after?: number;
   readonly limit?: number;
 }
@@ -65,7 +65,8 @@ async function openWorkLog(store: Store, stream: string, evicted: number): Promi
       if (sequence > steps + 1) await readNew();
       if (!kept.some((each) => each.sequence === sequence)) kept.push({ ...entry, sequence });
       steps = Math.max(steps, sequence);
-      if (sequence % trimEvery === 0) await store.trimStream(stream, Math.max(0, evictedThrough - keptEvicted));
+      // Keeps evicted entries about as long as their results. A write a step would be too many.
+      if (sequence % 128 === 0) await store.trimStream(stream, Math.max(0, evictedThrough - 1_000));
     },
     async refresh(evictedElsewhere) {
       if (evictedElsewhere > evictedThrough) {
@@ -92,16 +93,11 @@ async function openWorkLog(store: Store, stream: string, evicted: number): Promi
   };
 }
 
-/** How many evicted entries stay in the store. Their results are kept about as long. */
-const keptEvicted = 1_000;
-/** A write a step would be too many. */
-const trimEvery = 128;
-
 export interface SequencedEntry extends LogEntry {
   readonly sequence: number;
 }
 
-export interface ReadLog {
+interface ReadLog {
   readonly entries: readonly SequencedEntry[];
   /** The number of entries that could not be read. */
   readonly damaged: number;
@@ -120,8 +116,12 @@ async function readLog(store: Store, stream: string, range: LogRange): Promise<R
 
 const isEntry: ShapeCheck<LogEntry> = objectOf(
   {
-    ...{ id: isText, tool: isText, args: isText, time: isTime },
-    ...{ result: isText, tokens: isWhole },
+    id: isText,
+    tool: isText,
+    args: isText,
+    time: isTime,
+    result: isText,
+    tokens: isWhole,
   },
   { note: isText },
 );
@@ -151,8 +151,6 @@ interface FullView {
 
 type ViewedEntry = Omit<LogEntry, "tokens">;
 
-const mostRecent = 5;
-
 export function viewWorkLog(log: Pick<WorkLog, "entries" | "steps">, view: WorkLogViewName): WorkLogView {
   const entries = log.entries();
   const viewed = (list: readonly LogEntry[]): ViewedEntry[] => list.map(({ tokens, ...entry }) => entry);
@@ -161,8 +159,10 @@ export function viewWorkLog(log: Pick<WorkLog, "entries" | "steps">, view: WorkL
       const last = entries.at(-1);
       return { steps: log.steps(), ...(last === undefined ? {} : { last_result: last.result }) };
     }
-    case "recent":
-      return { total_steps: log.steps(), recent: viewed(entries.slice(-mostRecent).reverse()) };
+    case "recent": {
+      const maxRecent = 5;
+      return { total_steps: log.steps(), recent: viewed(entries.slice(-maxRecent).reverse()) };
+    }
     case "full":
       return { total_steps: log.steps(), evicted: log.steps() - entries.length, entries: viewed(entries) };
     default:

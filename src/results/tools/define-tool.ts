@@ -2,7 +2,7 @@ import {
   type BudgetedTool,
   budgetParameter,
   type CompressInput,
-  inputSchemaOf,
+  createInputSchema,
   isFailure,
   type PageData,
   type ParameterValues,
@@ -13,7 +13,7 @@ import {
 } from "../session/index.ts";
 import { failure, type Run, startRun, type ToolPlace } from "./run.ts";
 
-export interface ToolDefinition<Name extends ToolName, P extends ToolParameters> {
+interface ToolDefinition<Name extends ToolName, P extends ToolParameters> {
   readonly name: Name;
   readonly description: string;
   /** Without `offset` and `budget`, which every tool has. */
@@ -46,7 +46,7 @@ export function defineTool<Name extends ToolName, const P extends ToolParameters
   return {
     name,
     description,
-    inputSchema: inputSchemaOf(parameters),
+    inputSchema: createInputSchema(parameters),
     ...itemHints[name],
     limitParameter,
     compress: definition.compress,
@@ -60,21 +60,17 @@ export function defineTool<Name extends ToolName, const P extends ToolParameters
         throw error;
       });
       if (call.signal.aborted) return failure("cancelled", `${name} was cancelled.`);
-      return finishAfter(result, run);
+      // Ends the call when its items were read, or when the reader stops.
+      if (!isFailure(result) && Symbol.asyncIterator in result.items) {
+        return { ...result, items: finishAfter(result.items, run) };
+      }
+      run.finish();
+      return result;
     },
   };
 }
 
-/** Ends the call when its items were read, or when the reader stops. */
-function finishAfter(result: ToolResult | ToolFailure, run: Run): ToolResult | ToolFailure {
-  if (!isFailure(result) && Symbol.asyncIterator in result.items) {
-    return { ...result, items: finishing(result.items, run) };
-  }
-  run.finish();
-  return result;
-}
-
-async function* finishing(items: AsyncIterable<unknown>, run: Run): AsyncGenerator<unknown> {
+async function* finishAfter(items: AsyncIterable<unknown>, run: Run): AsyncGenerator<unknown> {
   try {
     yield* items;
   } finally {
@@ -115,21 +111,16 @@ export interface Window<Item> {
   more(): boolean;
 }
 
-interface WindowOptions {
+/** Ten times the largest page of a known client (Claude Code: 25,000 tokens). */
+const maxTotalCharacters = 1_000_000;
+
+export function createWindow<Item>(options: {
   readonly offset: number;
   readonly limit?: number | undefined;
   /** The most characters of the kept items. At least one item is kept, however long it is. */
   readonly maxCharacters?: number | undefined;
-}
-
-/** Ten times the largest page of a known client (Claude Code: 25,000 tokens). */
-const mostCharacters = 1_000_000;
-
-export function createWindow<Item>({
-  offset,
-  limit = Number.POSITIVE_INFINITY,
-  maxCharacters = mostCharacters,
-}: WindowOptions): Window<Item> {
+}): Window<Item> {
+  const { offset, limit = Number.POSITIVE_INFINITY, maxCharacters = maxTotalCharacters } = options;
   const items: Item[] = [];
   let offered = 0;
   let characters = 0;
@@ -139,7 +130,8 @@ export function createWindow<Item>({
       offered++;
       if (offered <= offset || full) return;
       // Once full, the window stays full, so that the kept items have no gaps.
-      full = items.length >= limit || (items.length > 0 && characters + size > Math.min(maxCharacters, mostCharacters));
+      full =
+        items.length >= limit || (items.length > 0 && characters + size > Math.min(maxCharacters, maxTotalCharacters));
       if (full) return;
       items.push(make());
       characters += size;

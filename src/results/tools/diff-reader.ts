@@ -22,13 +22,6 @@ export interface FileStat extends FileChange {
   readonly deletions?: number;
 }
 
-interface ReaderOptions {
-  /** The path of the root in the repository. */
-  readonly prefix?: string;
-  /** Called after the last hunk of each file. */
-  takeFile?(file: FileStat): void;
-}
-
 export interface DiffReader {
   read(line: string): void;
   /** Ends the last hunk. */
@@ -38,7 +31,7 @@ export interface DiffReader {
   dirtySubmodules(): readonly string[];
 }
 
-export interface DiffFacts {
+interface DiffFacts {
   readonly files_changed: number;
   readonly insertions: number;
   readonly deletions: number;
@@ -46,16 +39,20 @@ export interface DiffFacts {
   readonly files: readonly string[];
 }
 
-const mostNames = 20;
-
 /** What git prints for a file in conflict that one side does not have. The name is not quoted. */
 export const unmerged = "* Unmerged path ";
 
 /** Lines are byte strings. Calls `take` with each complete hunk. */
 export function createDiffReader(
   take: (hunk: DiffHunk) => void,
-  { prefix = "", takeFile = () => {} }: ReaderOptions = {},
+  options: {
+    /** The path of the root in the repository. */
+    readonly prefix?: string;
+    /** Called after the last hunk of each file. */
+    takeFile?(file: FileStat): void;
+  } = {},
 ): DiffReader {
+  const { prefix = "", takeFile = () => {} } = options;
   const counts = createCounts();
   const dirty: string[] = [];
   let header: string[] = [];
@@ -63,15 +60,20 @@ export function createDiffReader(
   let hunks = 0;
   const finishPart = () => {
     if (part === undefined || part.lines.length === 0) return;
-    take({ ...fileOf(header, prefix), header: headerOf(part), text: part.lines.join("\n") });
+    take({ ...readFile(header, prefix), header: renderHeader(part), text: part.lines.join("\n") });
     hunks++;
   };
   const finishFile = () => {
     finishPart();
     if (header.length > 0) {
-      const file = fileOf(header, prefix);
+      const file = readFile(header, prefix);
       if (hunks === 0) take(file);
-      if (isSubmodule(header) && part?.lines.at(-1)?.endsWith("-dirty")) dirty.push(file.path);
+      // If only the files of a submodule differ and not its commit, there is no line with hashes.
+      if (
+        !header.some((line) => line.startsWith("index ") && !line.endsWith(" 160000")) &&
+        part?.lines.at(-1)?.endsWith("-dirty")
+      )
+        dirty.push(file.path);
       counts.addFile(file.path);
       takeFile({ ...file, ...counts.takeLines() });
     }
@@ -81,9 +83,11 @@ export function createDiffReader(
   };
   const readContent = (line: string, open: Part) => {
     counts.addLine(line.slice(0, open.columns));
-    if (isFull(open)) {
+    if (open.lines.length >= 200 || open.characters > 8_000) {
       finishPart();
-      part = nextPart(open);
+      const { given, columns, start, count } = open;
+      const next = { old: start.old + count.old, new: start.new + count.new };
+      part = { given, isFirst: false, columns, start: next, count: { old: 0, new: 0 }, lines: [], characters: 0 };
     }
     addLine(part ?? open, line);
   };
@@ -100,7 +104,7 @@ export function createDiffReader(
       counts.addFile(path);
     } else if (line.startsWith("@@")) {
       finishPart();
-      part = partOf(line);
+      part = startPart(line);
     } else if (part !== undefined) readContent(line, part);
     else if (header.length > 0) header.push(line);
   };
@@ -108,47 +112,49 @@ export function createDiffReader(
 }
 
 /** git ignores `--relative` for files in conflict. */
-function fileOf(header: readonly string[], prefix: string): DiffHunk {
-  const path = nameOf(header);
+function readFile(header: readonly string[], prefix: string): DiffHunk {
+  const path = readName(header);
+  const after = (start: string) => header.find((line) => line.startsWith(start))?.slice(start.length);
+  const from = after("rename from ") ?? after("copy from ");
+  const [oldMode, newMode] = [after("old mode "), after("new mode ")];
+  const added = after("new file mode ");
   return {
     path: header[0]?.startsWith("diff --cc") ? belowRoot(path, prefix) : path,
-    ...changeOf(header),
+    ...(header[0]?.startsWith("diff --cc") ? { change: "conflict" } : {}),
+    ...(added === undefined ? {} : { change: "added", ...(added === "100644" ? {} : { mode: added }) }),
+    ...(after("deleted file mode ") === undefined ? {} : { change: "deleted" }),
+    ...(from === undefined ? {} : { change: after("copy from ") ? "copied" : "renamed", from: unquote(from) }),
+    ...(header.some((line) => /^(Binary files |GIT binary patch)/.test(line)) ? { binary: true } : {}),
+    ...(oldMode === undefined || newMode === undefined ? {} : { mode: `${oldMode} → ${newMode}` }),
   };
 }
 
-interface Counts {
-  addFile(path: string): void;
-  /** The characters before the line, one column for each old side. */
-  addLine(marks: string): void;
-  /** Returns the changed lines since the last call. */
-  takeLines(): Pick<DiffFacts, "insertions" | "deletions">;
-  facts(): DiffFacts;
-}
-
-function createCounts(): Counts {
+function createCounts() {
   const counts = { files_changed: 0, insertions: 0, deletions: 0 };
   const files: string[] = [];
   let taken = { insertions: 0, deletions: 0 };
   let last: string | undefined;
   return {
-    addFile: (path) => {
+    addFile: (path: string): void => {
       // A file that became a link is listed twice, once deleted and once added. A file in conflict can be too.
       if (path === last) return;
       last = path;
       counts.files_changed++;
-      if (files.length < mostNames) files.push(path);
+      if (files.length < 20) files.push(path);
     },
-    addLine: (marks) => {
+    /** The characters before the line, one column for each old side. */
+    addLine: (marks: string): void => {
       if (marks.includes("+")) counts.insertions++;
       if (marks.includes("-")) counts.deletions++;
     },
+    /** Returns the changed lines since the last call. */
     takeLines: () => {
       const { insertions, deletions } = counts;
       const before = taken;
       taken = { insertions, deletions };
       return { insertions: insertions - before.insertions, deletions: deletions - before.deletions };
     },
-    facts: () => ({ ...counts, files }),
+    facts: (): DiffFacts => ({ ...counts, files }),
   };
 }
 
@@ -162,59 +168,25 @@ interface FileChange {
   readonly mode?: string;
 }
 
-const usualMode = "100644";
-
-function changeOf(header: readonly string[]): FileChange {
-  const after = (start: string) => header.find((line) => line.startsWith(start))?.slice(start.length);
-  const from = after("rename from ") ?? after("copy from ");
-  const [oldMode, newMode] = [after("old mode "), after("new mode ")];
-  const added = after("new file mode ");
-  return {
-    ...(header[0]?.startsWith("diff --cc") ? { change: "conflict" } : {}),
-    ...(added === undefined ? {} : { change: "added", ...(added === usualMode ? {} : { mode: added }) }),
-    ...(after("deleted file mode ") === undefined ? {} : { change: "deleted" }),
-    ...(from === undefined ? {} : { change: after("copy from ") ? "copied" : "renamed", from: unquote(from) }),
-    ...(header.some((line) => /^(Binary files |GIT binary patch)/.test(line)) ? { binary: true } : {}),
-    ...(oldMode === undefined || newMode === undefined ? {} : { mode: `${oldMode} → ${newMode}` }),
-  };
-}
-
 /** The path after the change, or the old path if the file is gone. */
-function nameOf(header: readonly string[]): string {
+function readName(header: readonly string[]): string {
   for (const start of ["+++ ", "--- ", "rename to ", "copy to "]) {
     const line = header.find((each) => each.startsWith(start));
     if (line === undefined || line === `${start}/dev/null`) continue;
     const name = unquote(line.slice(start.length));
     return start.endsWith("to ") ? name : name.slice(2);
   }
-  return nameInFirstLine(header[0] ?? "");
-}
-
-/** If only the files of a submodule differ and not its commit, there is no line with hashes. */
-function isSubmodule(header: readonly string[]): boolean {
-  return !header.some((line) => line.startsWith("index ") && !line.endsWith(" 160000"));
-}
-
-/** Without hunks the name occurs only here, twice: `diff --git a/NAME b/NAME`. A conflict has it once. */
-function nameInFirstLine(line: string): string {
-  const names = line.replace(/^diff --(git|cc|combined) /, "");
-  if (!line.startsWith("diff --git")) return unquote(names);
+  // Without hunks the name occurs only here, twice: `diff --git a/NAME b/NAME`. A conflict has it once.
+  const first = header[0] ?? "";
+  const names = first.replace(/^diff --(git|cc|combined) /, "");
+  if (!first.startsWith("diff --git")) return unquote(names);
   return unquote(names.slice(0, (names.length - 1) / 2)).slice(2);
 }
-
-const escapes: Readonly<Record<string, string>> = {
-  a: "\x07",
-  b: "\b",
-  t: "\t",
-  n: "\n",
-  v: "\v",
-  f: "\f",
-  r: "\r",
-};
 
 /** git quotes a name that has control characters, quotes or backslashes. It adds a tab after a name with blanks. */
 function unquote(name: string): string {
   if (!name.startsWith('"')) return decodeBytes(name.replace(/\t$/, ""));
+  const escapes: Readonly<Record<string, string>> = { a: "\x07", b: "\b", t: "\t", n: "\n", v: "\v", f: "\f", r: "\r" };
   const bytes = name.slice(1, name.lastIndexOf('"')).replace(/\\([0-7]{3}|.)/g, (_, code: string) => {
     if (code.length === 3) return String.fromCharCode(Number.parseInt(code, 8));
     return escapes[code] ?? code;
@@ -235,43 +207,31 @@ interface Part {
   characters: number;
 }
 
-/** A part of this size easily fits on a page. */
-const mostPartLines = 200;
-const mostPartCharacters = 8_000;
-const mostLineCharacters = 2_000;
+const maxLineCharacters = 2_000;
 /** Only this part of a longer line of git's output is read. */
-const mostCounted = 1_000_000;
+const maxCounted = 1_000_000;
 
 /** Lines are byte strings. */
-function partOf(header: string): Part {
-  const given = decodeBytes(header.slice(0, mostLineCharacters));
+function startPart(header: string): Part {
+  const given = decodeBytes(header.slice(0, maxLineCharacters));
   const [, old, now] = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(given) ?? [];
   const columns = given.search(/[^@]/) - 1;
   const start = { old: Number(old ?? 0), new: Number(now ?? 0) };
   return { given, isFirst: true, columns, start, count: { old: 0, new: 0 }, lines: [], characters: 0 };
 }
 
-function isFull({ lines, characters }: Part): boolean {
-  return lines.length >= mostPartLines || characters > mostPartCharacters;
-}
-
-function nextPart({ given, columns, start, count }: Part): Part {
-  const next = { old: start.old + count.old, new: start.new + count.new };
-  return { given, isFirst: false, columns, start: next, count: { old: 0, new: 0 }, lines: [], characters: 0 };
-}
-
 function addLine(part: Part, line: string): void {
   if (!line.startsWith("+") && !line.startsWith("\\")) part.count.old++;
   if (!line.startsWith("-") && !line.startsWith("\\")) part.count.new++;
-  const { text, omitted } = cutText(decodeLine(line, { keepsReturn: true }), mostLineCharacters);
-  const left = omitted < mostCounted ? omitted : `at least ${mostCounted}`;
-  const shown = omitted > 0 ? `${text}… [${left} more characters]` : text;
-  part.lines.push(shown);
-  part.characters += shown.length + 1;
+  const { text, omitted } = cutText(decodeLine(line, { keepsReturn: true }), maxLineCharacters);
+  const left = omitted < maxCounted ? omitted : `at least ${maxCounted}`;
+  const kept = omitted > 0 ? `${text}… [${left} more characters]` : text;
+  part.lines.push(kept);
+  part.characters += kept.length + 1;
 }
 
 /** A part has the real line numbers. The hunk of a merge has several old sides and keeps git's header. */
-function headerOf({ given, isFirst, start, count }: Part): string {
+function renderHeader({ given, isFirst, start, count }: Part): string {
   const heading = /^@@ [^@]+ @@(.*)$/.exec(given)?.[1];
   if (heading === undefined) return isFirst ? given : `${given} (continued)`;
   return `@@ -${start.old},${count.old} +${start.new},${count.new} @@${heading}`;

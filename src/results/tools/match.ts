@@ -28,7 +28,7 @@ export interface SearchRequest {
 }
 
 /** What is returned: matching lines, files with a match, or files with their number of matches. */
-export type SearchMode = "lines" | "files" | "count";
+type SearchMode = "lines" | "files" | "count";
 
 /** A file with matches. It has their number in the mode `count`. */
 export interface MatchedFile {
@@ -36,7 +36,7 @@ export interface MatchedFile {
   readonly matches?: number;
 }
 
-export function matchedFile(path: string, matches: number, mode: SearchMode): MatchedFile {
+export function createMatchedFile(path: string, matches: number, mode: SearchMode): MatchedFile {
   return mode === "count" ? { path, matches } : { path };
 }
 
@@ -89,13 +89,13 @@ export function createMatchCollector(
   };
 }
 
-const mostLineCharacters = 500;
+const maxLineCharacters = 500;
 
 /** Returns the part of a long line around the match, with an ellipsis on each side that is cut. */
 function cutAround(text: string, at: number): string {
-  if (text.length <= mostLineCharacters) return text;
-  const start = at + 100 <= mostLineCharacters ? 0 : Math.min(at - 100, text.length - mostLineCharacters);
+  if (text.length <= maxLineCharacters) return text;
+  const start = at + 100 <= maxLineCharacters ? 0 : Math.min(at - 100, text.length - maxLineCharacters);
   const from = isInsidePair(text, start) ? start + 1 : start;
-  const part = cutText(text.slice(from), start + mostLineCharacters - from);
+  const part = cutText(text.slice(from), start + maxLineCharacters - from);
   return `${start > 0 ? "…" : ""}${part.text}${part.omitted > 0 ? "…" : ""}`;
 }

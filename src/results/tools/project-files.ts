@@ -1,4 +1,3 @@
-import type { Stats } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { createGlob, type Glob } from "../../core/text/index.ts";
@@ -11,29 +10,29 @@ import {
   type ToolFailure,
   type ToolResult,
 } from "../session/index.ts";
-import { createWindow, defineTool, type ToolValues, type Window } from "./define-tool.ts";
+import { createWindow, defineTool, type ToolValues } from "./define-tool.ts";
 import {
   baseName,
   countNames,
-  countOf,
+  describeCount,
   failure,
+  formatCount,
   lateWarning,
   linePath,
   listCounts,
-  numbered,
   type Run,
-  shortened,
+  readWholeItems,
+  shortenLine,
   type ToolPlace,
-  wholeItems,
 } from "./run.ts";
 import {
   byteNamesWarning,
   createContainedDirectories,
   deniedWarning,
   diskName,
+  displayName,
   isByteName,
   isDenied,
-  shownName,
 } from "./source/contained-path.ts";
 import { listPaths, type PathList } from "./source/list-paths.ts";
 
@@ -104,12 +103,9 @@ async function listProjectFiles(values: ToolValues<typeof parameters>, run: Run)
   const glob = values.pattern === undefined ? () => true : createGlob(values.pattern);
   if (glob === undefined) return failure("invalid_pattern", "The braces in pattern expand to too many globs.");
   const isTree = values.mode === "tree";
-  const filter = { ...values, glob, max_depth: values.max_depth ?? (isTree ? treeDepth : filesDepth) };
+  const filter = { ...values, glob, max_depth: values.max_depth ?? (isTree ? 3 : 5) };
   return isTree ? describeTree(list, run, filter) : describeFiles(list, run, filter);
 }
-
-const treeDepth = 3;
-const filesDepth = 5;
 
 interface Filter {
   readonly glob: Glob;
@@ -126,15 +122,15 @@ async function describeFiles(list: PathList, run: Run, filter: Filter): Promise<
   return {
     fields: { ...(await facts(list, hidden)), ...(deeper > 0 ? { deeper_files: deeper } : {}) },
     itemsName: "files",
-    items: lookAt(window.items, run),
+    items: describeEach(window.items, run),
     offset: filter.offset,
     total: late ? undefined : window.total(),
     more: late || window.more(),
     version: list.version(),
     warnings: [
-      ...warningsOf(list, run),
+      ...listWarnings(list, run),
       ...(deeper > 0
-        ? [`${numbered(deeper, ["file is", "files are"])} deeper than max_depth ${filter.max_depth} and not listed.`]
+        ? [`${formatCount(deeper, ["file is", "files are"])} deeper than max_depth ${filter.max_depth} and not listed.`]
         : []),
       ...[deniedWarning(list.denied()) ?? [], byteNamesWarning(byteNames) ?? []].flat(),
     ],
@@ -154,16 +150,14 @@ async function describeTree(list: PathList, run: Run, filter: Filter): Promise<T
     more: late || window.more(),
     version: list.version(),
     warnings: [
-      ...warningsOf(list, run),
+      ...listWarnings(list, run),
       ...[deniedWarning(list.denied()) ?? [], byteNamesWarning(byteNames) ?? []].flat(),
     ],
   };
 }
 
-type Facts = (list: PathList, hidden: number) => Promise<Record<string, unknown>>;
-
 /** Starts to look at the project while its paths are read. */
-function startFacts({ root }: Run): Facts {
+function startFacts({ root }: Run): (list: PathList, hidden: number) => Promise<Record<string, unknown>> {
   const detected = detectFacts(root);
   return async (list, hidden) => ({
     root,
@@ -174,7 +168,7 @@ function startFacts({ root }: Run): Facts {
   });
 }
 
-function warningsOf(list: PathList, run: Run): string[] {
+function listWarnings(list: PathList, run: Run): string[] {
   return [
     ...(run.timedOut() ? [lateWarning(run, "the list of files")] : []),
     ...[list.refusal() ?? []].flat(),
@@ -182,15 +176,8 @@ function warningsOf(list: PathList, run: Run): string[] {
   ];
 }
 
-interface ReadTree {
-  readonly window: Window<TreeEntry>;
-  readonly files: number;
-  readonly hidden: number;
-  readonly byteNames: number;
-}
-
 /** Counts the files of each directory down to `max_depth`. The directory's own files come first. */
-async function readTree(list: PathList, filter: Filter): Promise<ReadTree> {
+async function readTree(list: PathList, filter: Filter) {
   const prefix = list.path === "." ? "" : `${list.path}/`;
   const directories = new Map<string, number>();
   const own: string[] = [];
@@ -203,22 +190,22 @@ async function readTree(list: PathList, filter: Filter): Promise<ReadTree> {
     }
     seen.files++;
     if (isByteName(path)) seen.byteNames++;
-    if (name.includes("/")) countIn(directories, name, filter.max_depth);
+    if (name.includes("/")) countDirectories(directories, name, filter.max_depth);
     else own.push(name);
   };
   for await (const batch of list.batches) {
     for (const path of batch) if (filter.glob(path)) take(path);
   }
   const window = createWindow<TreeEntry>({ offset: filter.offset, limit: filter.max_files });
-  for (const name of own) window.offer(() => ({ path: shownName(prefix + name) }), name.length);
+  for (const name of own) window.offer(() => ({ path: displayName(prefix + name) }), name.length);
   for (const [name, files] of [...directories].sort(([left], [right]) => (left < right ? -1 : 1))) {
-    window.offer(() => ({ path: shownName(prefix + name), files }), name.length);
+    window.offer(() => ({ path: displayName(prefix + name), files }), name.length);
   }
   return { window, ...seen };
 }
 
 /** A path that ends with a slash is a directory with a repository of its own, whose files are not known. */
-function countIn(directories: Map<string, number>, name: string, maxDepth: number): void {
+function countDirectories(directories: Map<string, number>, name: string, maxDepth: number): void {
   let depth = 0;
   for (let at = name.indexOf("/"); at >= 0 && depth < maxDepth; at = name.indexOf("/", at + 1)) {
     depth++;
@@ -227,16 +214,8 @@ function countIn(directories: Map<string, number>, name: string, maxDepth: numbe
   }
 }
 
-interface FilteredPaths {
-  readonly window: Window<string>;
-  readonly hidden: number;
-  readonly deeper: number;
-  /** The number of listed files on all pages. */
-  readonly byteNames: number;
-}
-
 /** Reads all paths, so that the total is right. Keeps and inspects only those of this page. */
-async function filterPaths(list: PathList, filter: Filter): Promise<FilteredPaths> {
+async function filterPaths(list: PathList, filter: Filter) {
   const window = createWindow<string>({ offset: filter.offset, limit: filter.max_files });
   const left = { hidden: 0, deeper: 0 };
   let byteNames = 0;
@@ -269,55 +248,60 @@ function isHidden(path: string, { include_hidden }: Filter): boolean {
 }
 
 /** Few at once, so that a reader who stops early has not caused hundreds of disk reads. */
-const atOnce = 32;
+const maxAtOnce = 32;
 
-async function* lookAt(paths: readonly string[], { root }: Run): AsyncGenerator<ListedFile> {
+async function* describeEach(paths: readonly string[], { root }: Run): AsyncGenerator<ListedFile> {
   const isContained = createContainedDirectories(root);
-  for (let at = 0; at < paths.length; at += atOnce) {
-    yield* await Promise.all(paths.slice(at, at + atOnce).map((path) => lookAtFile(path, { root, isContained })));
+  for (let at = 0; at < paths.length; at += maxAtOnce) {
+    yield* await Promise.all(paths.slice(at, at + maxAtOnce).map((path) => lookAtFile(path, { root, isContained })));
   }
 }
 
-interface Tree {
-  readonly root: string;
-  /** Whether the directory of a path is below the root. Nothing is read through a link that leaves the root. */
-  isContained(path: string): Promise<boolean>;
-}
-
-async function lookAtFile(listed: string, { root, isContained }: Tree): Promise<ListedFile> {
+async function lookAtFile(
+  listed: string,
+  tree: {
+    readonly root: string;
+    /** Whether the directory of a path is below the root. Nothing is read through a link that leaves the root. */
+    isContained(path: string): Promise<boolean>;
+  },
+): Promise<ListedFile> {
+  const { root, isContained } = tree;
   const name = listed.replace(/\/$/, "");
-  const path = shownName(name);
+  const path = displayName(name);
   try {
-    if (await isContained(name)) return describeFile(path, await lstat(diskName(join(root, name))));
+    if (await isContained(name)) {
+      const stats = await lstat(diskName(join(root, name)));
+      // Milliseconds would cost tokens and are not useful.
+      const mtime = `${stats.mtime.toISOString().slice(0, 19)}Z`;
+      if (stats.isDirectory()) return { path, mtime, is_directory: true };
+      return { path, size: stats.size, mtime, ...(stats.isSymbolicLink() ? { is_symlink: true } : {}) };
+    }
   } catch (error) {
     if (isDenied(error)) return { path, is_unreadable: true };
   }
   return { path, is_deleted: true };
 }
 
-function describeFile(path: string, stats: Stats): ListedFile {
-  // Milliseconds would cost tokens and are not useful.
-  const mtime = `${stats.mtime.toISOString().slice(0, 19)}Z`;
-  if (stats.isDirectory()) return { path, mtime, is_directory: true };
-  return { path, size: stats.size, mtime, ...(stats.isSymbolicLink() ? { is_symlink: true } : {}) };
-}
-
 /** `Listed 500 of 2847 files in src (truncated). Types: .ts (234), .md (45), +6 more. Key: src/core/, src/cli/` */
 function compressProjectFiles({ data }: CompressInput): string {
   if (Array.isArray(data.entries)) return compressTree(data);
-  const files = wholeItems<ListedFile>(data.files, ({ path }) => typeof path === "string");
-  const where = typeof data.path === "string" && data.path !== "." ? shortened(data.path, 80) : "the root";
+  const files = readWholeItems<ListedFile>(data.files, ({ path }) => typeof path === "string");
+  const where = typeof data.path === "string" && data.path !== "." ? shortenLine(data.path, 80) : "the root";
   const truncated = data.truncated === true ? " (truncated)" : "";
-  const types = countNames(files.map(({ path }) => typeOf(path)));
-  const directories = countNames(files.flatMap(({ path }) => directoryOf(path) ?? [])).map(([name]) => name);
+  const types = countNames(
+    files.map(({ path }) =>
+      /[^.]\.[^.]+$/.test(baseName(path)) ? path.slice(path.lastIndexOf(".")) : "(no extension)",
+    ),
+  );
+  const directories = countNames(files.flatMap(({ path }) => findDirectory(path) ?? [])).map(([name]) => name);
   return [
-    `Listed ${countOf(data, ["file", "files"])} in ${where}${truncated}.`,
+    `Listed ${describeCount(data, ["file", "files"])} in ${where}${truncated}.`,
     ...(types.length > 0 ? [`Types: ${listCounts(types, 3)}.`] : []),
     ...(directories.length > 0
       ? [
           `Key: ${directories
             .slice(0, 3)
-            .map((name) => shortened(name, 60))
+            .map((name) => shortenLine(name, 60))
             .join(", ")}`,
         ]
       : []),
@@ -326,11 +310,11 @@ function compressProjectFiles({ data }: CompressInput): string {
 
 /** `Listed 40 directories with 909 files in src. Largest: src/core/ (120), src/cli/ (80), +38 more` */
 function compressTree(data: CompressInput["data"]): string {
-  const entries = wholeItems<TreeEntry>(data.entries, ({ path }) => typeof path === "string");
-  const where = typeof data.path === "string" && data.path !== "." ? shortened(data.path, 80) : "the root";
+  const entries = readWholeItems<TreeEntry>(data.entries, ({ path }) => typeof path === "string");
+  const where = typeof data.path === "string" && data.path !== "." ? shortenLine(data.path, 80) : "the root";
   const directories = entries.flatMap(({ path, files }) => (files === undefined ? [] : [[path, files] as const]));
   const sorted = directories.sort(([a, first], [b, second]) => second - first || (a < b ? -1 : 1));
-  const counts = `${numbered(directories.length, ["directory", "directories"])} with ${numbered(Number(data.file_count ?? 0), ["file", "files"])}`;
+  const counts = `${formatCount(directories.length, ["directory", "directories"])} with ${formatCount(Number(data.file_count ?? 0), ["file", "files"])}`;
   return `Listed ${counts} in ${where}.${sorted.length === 0 ? "" : ` Largest: ${listCounts(sorted, 3)}`}`;
 }
 
@@ -340,35 +324,31 @@ function renderProjectFiles(page: PageData): string {
   if (entries === undefined) return renderFiles(page);
   const hidden = hidden_files === undefined ? "" : `, ${hidden_files} hidden`;
   const heading = `${path === "." ? "./" : `${path}/`} ${file_count} files${hidden}`;
-  const shown = wholeItems<TreeEntry>(entries, (each) => typeof each.path === "string");
-  const lines = shown.map((each) => `${linePath(each.path)}${each.files ? ` ${each.files}` : ""}`);
+  const listed = readWholeItems<TreeEntry>(entries, (each) => typeof each.path === "string");
+  const lines = listed.map((each) => `${linePath(each.path)}${each.files ? ` ${each.files}` : ""}`);
   return [...(offset === 0 ? [heading] : []), ...lines].join("\n");
 }
 
 function renderFiles({ files }: PageData): string {
   const directories = new Map<string, string[]>();
-  for (const file of wholeItems<ListedFile>(files, ({ path }) => typeof path === "string")) {
+  for (const file of readWholeItems<ListedFile>(files, ({ path }) => typeof path === "string")) {
     const name = baseName(file.path);
     const directory = file.path.slice(0, file.path.length - name.length);
     const names = directories.get(directory) ?? [];
     directories.set(directory, names);
-    names.push(`${linePath(name)}${markOf(file)}`);
+    names.push(`${linePath(name)}${renderMark(file)}`);
   }
   return [...directories].map(([directory, names]) => [linePath(directory) || "./", ...names].join("\n")).join("\n\n");
 }
 
-function markOf({ is_directory, is_symlink, is_deleted, is_unreadable }: ListedFile): string {
+function renderMark({ is_directory, is_symlink, is_deleted, is_unreadable }: ListedFile): string {
   if (is_directory) return "/";
   if (is_symlink) return "@";
   return is_deleted ? " (deleted)" : is_unreadable ? " (unreadable)" : "";
 }
 
-function typeOf(path: string): string {
-  return /[^.]\.[^.]+$/.test(baseName(path)) ? path.slice(path.lastIndexOf(".")) : "(no extension)";
-}
-
 /** Two levels are enough to distinguish the parts of most projects. */
-function directoryOf(path: string): string | undefined {
+function findDirectory(path: string): string | undefined {
   const names = path.split("/").slice(0, -1);
   return names.length === 0 ? undefined : `${names.slice(0, 2).join("/")}/`;
 }

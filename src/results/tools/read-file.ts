@@ -11,16 +11,16 @@ import {
 } from "../session/index.ts";
 import { createWindow, defineTool, type ToolValues } from "./define-tool.ts";
 import {
+  addCutNote,
   failure,
-  fileSize,
+  formatCount,
+  formatSize,
   lateWarning,
   listNames,
-  numbered,
+  quoteArgument,
   type Run,
-  shortened,
-  shown,
+  shortenLine,
   type ToolPlace,
-  withCutNote,
 } from "./run.ts";
 import { containPath, isDenied, openRegular } from "./source/contained-path.ts";
 import { refuseSecret } from "./source/secret-paths.ts";
@@ -82,14 +82,14 @@ async function readFile(values: ToolValues<typeof parameters>, run: Run): Promis
   if (isFailure(contained)) return contained;
   const refused = await refuseSecret(run, contained);
   if (refused !== undefined) return refused;
-  const handle = await openRegular(contained.real, run.root).catch((error: unknown) => error);
-  if (!isHandle(handle)) return unreadable(values.path, handle);
+  let handle: FileHandle | undefined;
   try {
+    handle = await openRegular(contained.real, run.root);
     return await readOpened(handle, run, { ...values, path: contained.path });
   } catch (error) {
-    return unreadable(values.path, error);
+    return explainError(values.path, error);
   } finally {
-    await handle.close();
+    await handle?.close();
   }
 }
 
@@ -104,29 +104,43 @@ interface Request {
   readonly offset: number;
 }
 
-function isHandle(value: unknown): value is FileHandle {
-  return typeof value === "object" && value !== null && "fd" in value;
-}
-
 async function readOpened(handle: FileHandle, run: Run, request: Request): Promise<ToolResult | ToolFailure> {
   const stats = await handle.stat();
   if (stats.isDirectory()) {
-    return failure("unreadable", `${shown(request.path)} is a directory.`, "List it with project_files.");
+    return failure("unreadable", `${quoteArgument(request.path)} is a directory.`, "List it with project_files.");
   }
-  if (!stats.isFile()) return failure("unreadable", `${shown(request.path)} is a pipe, socket or device.`);
+  if (!stats.isFile()) return failure("unreadable", `${quoteArgument(request.path)} is a pipe, socket or device.`);
   const encoding = request.encoding ?? (await sampleEncoding(handle));
-  if (encoding === "binary") return describeBinary(request, stats);
+  if (encoding === "binary")
+    return {
+      fields: {
+        path: request.path,
+        size: stats.size,
+        mtime: `${stats.mtime.toISOString().slice(0, 19)}Z`,
+        binary: true,
+      },
+      itemsName: "lines",
+      items: [],
+      offset: request.offset,
+      total: 0,
+      version: `${stats.size}-${stats.mtimeMs}`,
+      warnings: [`This is a binary file of ${formatSize(stats.size)}. If it is text, name its encoding.`],
+    };
   const { max_line_length: maxLineLength, start_column: startColumn } = request;
   const lines = openLines(handle, { encoding, maxLineLength, startColumn, signal: run.signal });
   if (lines === undefined) {
     const hint = "Use for example utf-8, utf-16le, latin1 or shift_jis.";
-    return failure("invalid_argument", `${shown(encoding)} is not a known encoding.`, hint);
+    return failure("invalid_argument", `${quoteArgument(encoding)} is not a known encoding.`, hint);
   }
-  return readText(lines, run, { ...request, stats });
+  return readLines(lines, run, { ...request, stats });
 }
 
 /** The tool reads the file to its end to count its lines, unless time is up. */
-async function readText(lines: TextLines, run: Run, request: Request & { readonly stats: Stats }): Promise<ToolResult> {
+async function readLines(
+  lines: TextLines,
+  run: Run,
+  request: Request & { readonly stats: Stats },
+): Promise<ToolResult> {
   const { start_line, end_line = Number.POSITIVE_INFINITY, offset, stats } = request;
   const window = createWindow<CutText>({ offset, maxCharacters: request.max_size });
   let line = 0;
@@ -137,16 +151,19 @@ async function readText(lines: TextLines, run: Run, request: Request & { readonl
     }
   }
   const late = run.timedOut();
+
   return {
     fields: {
       path: request.path,
       size: stats.size,
       ...(late ? {} : { total_lines: line }),
       encoding: lines.encoding,
-      ...placeOf(start_line, offset),
+      first_line: start_line + offset,
+      // A page that is made from a stored one has another offset, but the same `start_line`.
+      ...(start_line > 1 ? { start_line } : {}),
     },
     itemsName: "lines",
-    items: window.items.map(withCutNote),
+    items: window.items.map(addCutNote),
     offset,
     total: late ? undefined : window.total(),
     more: (late && line < end_line) || window.more(),
@@ -159,78 +176,57 @@ async function readText(lines: TextLines, run: Run, request: Request & { readonl
   };
 }
 
-/** A page that is made from a stored one has another offset, but the same `start_line`. */
-function placeOf(start_line: number, offset: number): { first_line: number; start_line?: number } {
-  return { first_line: start_line + offset, ...(start_line > 1 ? { start_line } : {}) };
-}
-
 function cutWarnings(lines: readonly CutText[], { max_line_length, start_column }: Request): string[] {
   const cut = lines.filter(({ omitted }) => omitted > 0).length;
   if (cut === 0) return [];
   const next = `continue with start_column ${start_column + max_line_length}`;
   return [
-    `${numbered(cut, ["line is", "lines are"])} longer than ${max_line_length} characters and cut: raise max_line_length, or ${next}.`,
+    `${formatCount(cut, ["line is", "lines are"])} longer than ${max_line_length} characters and cut: raise max_line_length, or ${next}.`,
   ];
-}
-
-function describeBinary({ path, offset }: Request, { size, mtime, mtimeMs }: Stats): ToolResult {
-  return {
-    fields: { path, size, mtime: `${mtime.toISOString().slice(0, 19)}Z`, binary: true },
-    itemsName: "lines",
-    items: [],
-    offset,
-    total: 0,
-    version: `${size}-${mtimeMs}`,
-    warnings: [`This is a binary file of ${fileSize(size)}. If it is text, name its encoding.`],
-  };
 }
 
 /** Like `cat -n`, without blanks before the number. */
 function renderLines(page: PageData): string {
   const { lines, start_line, offset, encoding = "utf-8" } = page;
   const first = Number(start_line ?? 1) + offset;
-  const shown = Array.isArray(lines) ? lines.map((line, index) => `${first + index}\t${line}`) : [];
-  return [...shown, ...(encoding === "utf-8" ? [] : [`[decoded as ${encoding}]`])].join("\n");
+  const numbered = Array.isArray(lines) ? lines.map((line, index) => `${first + index}\t${line}`) : [];
+  return [...numbered, ...(encoding === "utf-8" ? [] : [`[decoded as ${encoding}]`])].join("\n");
 }
 
-function unreadable(path: string, error: unknown): ToolFailure {
+function explainError(path: string, error: unknown): ToolFailure {
   const code = (error as NodeJS.ErrnoException).code;
   if (code === undefined) throw error;
   if (code === "ENOENT") {
-    return failure("not_found", `${shown(path)} does not exist.`, "Use project_files to list existing files.");
+    return failure("not_found", `${quoteArgument(path)} does not exist.`, "Use project_files to list existing files.");
   }
   const reason = isDenied(error) ? "cannot be read: permission denied" : `cannot be read (${code})`;
-  return failure("unreadable", `${shown(path)} ${reason}.`);
+  return failure("unreadable", `${quoteArgument(path)} ${reason}.`);
 }
 
 /** `Read src/store.ts (1234 lines, 45KB), lines 1-200. Starts: import { open }… Ends: return rows; }. Sections:
  *  createStore, migrate` */
 function compressReadFile({ data }: CompressInput): string {
-  const path = shortened(String(data.path ?? "?"), 100);
-  const size = typeof data.size === "number" ? fileSize(data.size) : "?B";
+  const path = shortenLine(String(data.path ?? "?"), 100);
+  const size = typeof data.size === "number" ? formatSize(data.size) : "?B";
   if (data.binary === true) return `Read ${path} (binary, ${size})`;
   const lines = Array.isArray(data.lines) ? data.lines.filter((line) => typeof line === "string") : [];
   const texts = lines.filter((line) => line.trim() !== "");
-  const sections = sectionsOf(lines);
+  const sections = findSections(lines);
   return [
-    `Read ${path} (${linesIn(data)}, ${size})${rangeOf(data)}.`,
-    ...(texts.length > 0 ? [`Starts: ${sentence(texts[0] ?? "")}`] : []),
-    ...(texts.length > 1 ? [`Ends: ${sentence(texts.slice(1).slice(-2).join(" "))}`] : []),
+    `Read ${path} (${typeof data.total_lines === "number" ? formatCount(data.total_lines, ["line", "lines"]) : "? lines"}, ${size})${describeRange(data)}.`,
+    ...(texts.length > 0 ? [`Starts: ${endSentence(texts[0] ?? "")}`] : []),
+    ...(texts.length > 1 ? [`Ends: ${endSentence(texts.slice(1).slice(-2).join(" "))}`] : []),
     ...(sections.length > 0 ? [`Sections: ${listNames(sections, 5)}`] : []),
   ].join(" ");
 }
 
-function linesIn({ total_lines }: CompressInput["data"]): string {
-  return typeof total_lines === "number" ? numbered(total_lines, ["line", "lines"]) : "? lines";
-}
-
-function sentence(text: string): string {
-  const short = shortened(text, 40);
+function endSentence(text: string): string {
+  const short = shortenLine(text, 40);
   return short.endsWith("…") ? short : `${short}.`;
 }
 
 /** Returns nothing if the whole file was read. */
-function rangeOf({ first_line, returned, total_lines }: CompressInput["data"]): string {
+function describeRange({ first_line, returned, total_lines }: CompressInput["data"]): string {
   if (typeof first_line !== "number" || typeof returned !== "number" || returned === total_lines) return "";
   return returned === 0 ? ", no lines" : `, lines ${first_line}-${first_line + returned - 1}`;
 }
@@ -247,12 +243,12 @@ const beginnings: readonly RegExp[] = [
   /^\((?:cl-)?def(?:un|var|custom|macro|struct|n|n-|ine)? +\(?([^\s()]+)/,
 ];
 
-function sectionsOf(lines: readonly string[]): string[] {
+function findSections(lines: readonly string[]): string[] {
   const names = lines.flatMap((line) => {
     const start = line.slice(0, 200);
     for (const beginning of beginnings) {
       const name = beginning.exec(start)?.[1];
-      if (name !== undefined) return shortened(name, 40);
+      if (name !== undefined) return shortenLine(name, 40);
     }
     return [];
   });

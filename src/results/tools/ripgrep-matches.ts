@@ -6,7 +6,7 @@ import { type FileHandle, lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { decodeBytes, type StartedProcess, splitRecords } from "../../host/index.ts";
 import { createMatchCollector, type Match, type SearchedLine } from "./match.ts";
-import { diskName, isByteName, openRegular, shownName } from "./source/contained-path.ts";
+import { diskName, displayName, isByteName, openRegular } from "./source/contained-path.ts";
 import { decodeLine } from "./source/text-encoding.ts";
 
 export interface CountedFile {
@@ -26,10 +26,6 @@ interface MatchReader {
   start(args: readonly string[], files: readonly string[] | FileHandle): StartedProcess;
 }
 
-/** Few files are read ahead, because a page seldom needs more. */
-const matchesAtOnce = 100;
-const filesAtOnce = 50;
-
 interface OpenedMatches {
   /** As many matches of each file as were counted. They are read when they are asked for. */
   readonly matches: AsyncIterable<Match>;
@@ -42,7 +38,18 @@ export async function openMatches(
   files: readonly CountedFile[],
   range: MatchRange,
 ): Promise<OpenedMatches> {
-  return { matches: readMatches(reader, files, range), version: await versionOfFiles(reader.root, files) };
+  const hash = createHash("sha1");
+  for (const { path, count } of files) hash.update(`${path}\0${count}\0`);
+  // Checking a hundred thousand files would take longer than searching them.
+  const some = files.slice(0, 1_000);
+  for (let at = 0; at < some.length; at += 64) {
+    const looks = some.slice(at, at + 64).map(async ({ path }) => {
+      const stats = await lstat(diskName(join(reader.root, path))).catch(() => undefined);
+      return stats === undefined ? "" : `${stats.size} ${stats.mtimeMs}`;
+    });
+    hash.update((await Promise.all(looks)).join("\0"));
+  }
+  return { matches: readMatches(reader, files, range), version: hash.digest("hex") };
 }
 
 /** Skips the matches before `offset`, first whole files, then lines. */
@@ -51,10 +58,12 @@ async function* readMatches(
   files: readonly CountedFile[],
   { offset, maxResults, contextLines }: MatchRange,
 ): AsyncGenerator<Match> {
-  let { skip, at } = firstFile(files, offset);
+  let skip = offset;
+  let at = 0;
+  for (; at < files.length && skip >= (files[at]?.count ?? 0); at++) skip -= files[at]?.count ?? 0;
   let left = maxResults;
   while (at < files.length && left > 0) {
-    const end = endOfBatch(files, at);
+    const end = findBatchEnd(files, at);
     for await (const matches of readBatch(reader, files.slice(at, end), { skip, contextLines })) {
       for (const match of matches) {
         yield match;
@@ -66,17 +75,11 @@ async function* readMatches(
   }
 }
 
-function firstFile(files: readonly CountedFile[], offset: number): { skip: number; at: number } {
-  let skip = offset;
-  let at = 0;
-  for (; at < files.length && skip >= (files[at]?.count ?? 0); at++) skip -= files[at]?.count ?? 0;
-  return { skip, at };
-}
-
-function endOfBatch(files: readonly CountedFile[], start: number): number {
+function findBatchEnd(files: readonly CountedFile[], start: number): number {
   let matches = 0;
   let end = start;
-  while (end < files.length && end < start + filesAtOnce && matches < matchesAtOnce) {
+  // Few files are read ahead, because a page seldom needs more.
+  while (end < files.length && end < start + 50 && matches < 100) {
     if (isReadAlone(files[end]?.path ?? "") && end > start) break;
     matches += files[end++]?.count ?? 0;
     if (isReadAlone(files[end - 1]?.path ?? "")) break;
@@ -102,7 +105,21 @@ async function* readBatch(
 ): AsyncGenerator<Match[]> {
   const [first] = files;
   if (first === undefined) return;
-  const args = [...lineArguments, `--context=${passing.contextLines}`];
+  const args = [
+    "--text",
+    "--with-filename",
+    "--null",
+    "--no-heading",
+    "--line-number",
+    "--column",
+    "--byte-offset",
+    `--max-columns=${maxLineBytes}`,
+    "--max-columns-preview",
+    "--no-context-separator",
+    "--color=never",
+    "--threads=1",
+    `--context=${passing.contextLines}`,
+  ];
   if (!isReadAlone(first.path)) {
     const paths = files.map(({ path }) => `./${path}`);
     yield* parseMatches(reader.start(args, paths), { ...passing, files, root: reader.root });
@@ -141,23 +158,14 @@ async function* parseMatches(process: StartedProcess, parsing: Parsing): AsyncGe
   yield reader.end().slice(dropped);
 }
 
-interface FileReader {
-  /** Ends the previous file if the name differs. */
-  enter(name: string): Match[];
-  /** Returns undefined for a line that no page from here on shows. There may be a million, so nothing is allocated for
-   *  them. */
-  pass(line: RipgrepLine): RipgrepLine | undefined;
-  add(line: RipgrepLine): Promise<Match[]>;
-  end(): Match[];
-}
-
-function createFileReader({ skip, contextLines, root, files }: Parsing): FileReader {
+function createFileReader({ skip, contextLines, root, files }: Parsing) {
   // That many matches before the first shown one can be in its context.
   let unread = Math.max(skip - contextLines, 0);
   let current: { readonly name: string; readonly file: CountedFile; seen: number } | undefined;
   let collector = createMatchCollector("", contextLines);
   return {
-    enter: (name) => {
+    /** Ends the previous file if the name differs. */
+    enter: (name: string): Match[] => {
       if (current?.name === name) return [];
       const ended = collector.end();
       const file = (files.length === 1 ? files[0] : files.find(({ path }) => path === name)) ?? {
@@ -165,10 +173,12 @@ function createFileReader({ skip, contextLines, root, files }: Parsing): FileRea
         count: 0,
       };
       current = { name, file, seen: 0 };
-      collector = createMatchCollector(shownName(file.path), contextLines);
+      collector = createMatchCollector(displayName(file.path), contextLines);
       return ended;
     },
-    pass: (line) => {
+    /** Returns undefined for a line that no page from here on shows. There may be a million, so nothing is allocated for
+     *  them. */
+    pass: (line: RipgrepLine): RipgrepLine | undefined => {
       if (line.column === undefined) return unread === 0 ? line : undefined;
       if (current !== undefined) current.seen++;
       if (unread > 0) {
@@ -178,8 +188,9 @@ function createFileReader({ skip, contextLines, root, files }: Parsing): FileRea
       const isCounted = current !== undefined && current.seen <= current.file.count;
       return isCounted ? line : { ...line, column: undefined };
     },
-    add: async (line) => collector.add(await searchedLine(line, { root, path: current?.file.path ?? "" })),
-    end: () => collector.end(),
+    add: async (line: RipgrepLine): Promise<Match[]> =>
+      collector.add(await decodeMatch(line, { root, path: current?.file.path ?? "" })),
+    end: (): Match[] => collector.end(),
   };
 }
 
@@ -187,22 +198,7 @@ function createFileReader({ skip, contextLines, root, files }: Parsing): FileRea
 // JSON is not used: it has each line with all its matches, however long, and parsing it takes longer than the search.
 
 /** ripgrep prints this many bytes of a longer line, followed by a note. */
-const mostLineBytes = 4_096;
-
-const lineArguments: readonly string[] = [
-  "--text",
-  "--with-filename",
-  "--null",
-  "--no-heading",
-  "--line-number",
-  "--column",
-  "--byte-offset",
-  `--max-columns=${mostLineBytes}`,
-  "--max-columns-preview",
-  "--no-context-separator",
-  "--color=never",
-  "--threads=1",
-];
+const maxLineBytes = 4_096;
 
 interface RipgrepLine {
   readonly name: string;
@@ -215,12 +211,12 @@ interface RipgrepLine {
   readonly text: string;
 }
 
-const place = /(\d+)(?::(\d+):(\d+):|-(\d+)-)/y;
+const location = /(\d+)(?::(\d+):(\d+):|-(\d+)-)/y;
 
 function parseLine(record: string): RipgrepLine | undefined {
   const end = record.indexOf("\0");
-  place.lastIndex = end + 1;
-  const found = end < 0 ? null : place.exec(record);
+  location.lastIndex = end + 1;
+  const found = end < 0 ? null : location.exec(record);
   if (found === null) return undefined;
   const [whole, number, column, offset = found[4]] = found;
   return {
@@ -241,22 +237,23 @@ interface SearchedFile {
 const farBytes = 2_000;
 
 /** If a line was printed in part, reads the text around a match far to the right from the file. */
-async function searchedLine(line: RipgrepLine, file: SearchedFile): Promise<SearchedLine> {
+async function decodeMatch(line: RipgrepLine, file: SearchedFile): Promise<SearchedLine> {
   const { number, column, offset } = line;
   const text = decodeLine(line.text);
   if (column === undefined) return { number, text };
   const start = column - 1;
   // The note makes the printed part longer than this. A last character that did not fit makes it a little shorter.
-  const isPart = line.text.length > mostLineBytes - 64;
+  const isPart = line.text.length > maxLineBytes - 64;
   const around = isPart && start > farBytes ? await readAround(file, offset + start) : undefined;
   if (around !== undefined) return { number, ...around };
   return { number, text, at: isPart && start > farBytes ? 0 : decodeLine(line.text.slice(0, start)).length };
 }
 
-type Around = Pick<SearchedLine, "text" | "at">;
-
 /** Returns undefined if the file has other bytes than ripgrep searched (UTF-16) or can no longer be read. */
-async function readAround({ root, path }: SearchedFile, at: number): Promise<Around | undefined> {
+async function readAround(
+  { root, path }: SearchedFile,
+  at: number,
+): Promise<Pick<SearchedLine, "text" | "at"> | undefined> {
   const handle = await openRegular(diskName(join(root, path)), root).catch(() => undefined);
   try {
     const mark = Buffer.alloc(2);
@@ -265,8 +262,8 @@ async function readAround({ root, path }: SearchedFile, at: number): Promise<Aro
     const bytes = Buffer.alloc(2 * farBytes);
     const { bytesRead } = await handle.read(bytes, 0, bytes.length, at - farBytes);
     const [line = ""] = bytes.toString("latin1", farBytes, bytesRead).split("\n");
-    const before = decodeLine(withoutCutEnds(bytes.subarray(0, farBytes)));
-    return { text: before + decodeLine(withoutCutEnds(Buffer.from(line, "latin1"))), at: before.length };
+    const before = decodeLine(trimCutEnds(bytes.subarray(0, farBytes)));
+    return { text: before + decodeLine(trimCutEnds(Buffer.from(line, "latin1"))), at: before.length };
   } catch {
     return undefined;
   } finally {
@@ -275,30 +272,10 @@ async function readAround({ root, path }: SearchedFile, at: number): Promise<Aro
 }
 
 /** Removes partial characters at both ends. Returns a byte string. */
-function withoutCutEnds(bytes: Buffer): string {
+function trimCutEnds(bytes: Buffer): string {
   for (let cut = 0; cut < 16; cut++) {
     const part = bytes.subarray(cut % 4, bytes.length - Math.floor(cut / 4));
     if (isUtf8(part)) return part.toString("latin1");
   }
   return bytes.toString("latin1");
-}
-
-/** Checking a hundred thousand files would take longer than searching them. */
-const mostLookedAt = 1_000;
-const atOnce = 64;
-
-async function versionOfFiles(root: string, files: readonly CountedFile[]): Promise<string> {
-  const hash = createHash("sha1");
-  for (const { path, count } of files) hash.update(`${path}\0${count}\0`);
-  const some = files.slice(0, mostLookedAt);
-  for (let at = 0; at < some.length; at += atOnce) {
-    const looks = some.slice(at, at + atOnce).map(({ path }) => stampOf(join(root, path)));
-    hash.update((await Promise.all(looks)).join("\0"));
-  }
-  return hash.digest("hex");
-}
-
-async function stampOf(path: string): Promise<string> {
-  const stats = await lstat(diskName(path)).catch(() => undefined);
-  return stats === undefined ? "" : `${stats.size} ${stats.mtimeMs}`;
 }

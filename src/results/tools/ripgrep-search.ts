@@ -6,16 +6,16 @@ import { join } from "node:path";
 import { cutText, expandBraces } from "../../core/text/index.ts";
 import { loadProcesses, type ProcessEnd, type StartedProcess, splitRecords } from "../../host/index.ts";
 import { isFailure, type ToolFailure, type ToolResult } from "../session/index.ts";
-import { deniedFilesWarning, type FileFilter, type Match, matchedFile, type SearchRequest } from "./match.ts";
+import { createMatchedFile, deniedFilesWarning, type FileFilter, type Match, type SearchRequest } from "./match.ts";
 import { type CountedFile, openMatches } from "./ripgrep-matches.ts";
 import { failure, lateWarning, type Run, startRun } from "./run.ts";
 import {
   byteNamesWarning,
   createContainedDirectories,
+  decodeName,
+  displayName,
   isByteName,
-  nameOfBytes,
   openRegular,
-  shownName,
 } from "./source/contained-path.ts";
 import { startListing } from "./source/repository.ts";
 import { secretWarning } from "./source/secret-paths.ts";
@@ -26,12 +26,19 @@ export async function searchByRipgrep(
   request: SearchRequest,
   run: Run,
 ): Promise<ToolResult | ToolFailure> {
-  const pattern = patternArguments(request);
+  // `-e` and `--` make sure that neither a pattern nor a path is read as an option.
+  const pattern = [
+    "--crlf",
+    request.caseSensitive ? "--case-sensitive" : "--ignore-case",
+    ...(request.isRegex ? [] : ["--fixed-strings"]),
+    "-e",
+    request.pattern,
+  ];
   const { startProcess } = await loadProcesses();
   const start = (args: readonly string[], { root: cwd, env, signal }: Run, input?: number) =>
     startProcess(program, ["--no-config", ...args], { cwd, env, signal, input });
-  // Leaves time to show what was found.
-  const count = startRun(run, { signal: run.signal, timeoutMs: run.timeoutMs * countingShare });
+  // Leaves a part of the time to show what was found.
+  const count = startRun(run, { signal: run.signal, timeoutMs: run.timeoutMs * 0.7 });
   const counting = start(
     [...countArguments, ...typeArguments(request.files), ...pattern, "--", `./${request.path}`],
     count,
@@ -43,7 +50,7 @@ export async function searchByRipgrep(
   const { files, searched, denied } = merge(await readCounts(counting), await passedOver);
   const listed = await listing;
   const secrets = [...new Set([...listed, ...(await passedOver).secrets])].sort();
-  const problem = problemOf(await counting.end);
+  const problem = explainFailure(await counting.end);
   count.finish();
   if (problem !== undefined && files.length === 0) return problem;
   const wanted = files.filter(({ path }) => request.files.matches(path) && !request.isSecret(path));
@@ -62,24 +69,22 @@ export async function searchByRipgrep(
   });
 }
 
-const countingShare = 0.7;
-
-interface Found {
-  readonly request: SearchRequest;
-  readonly searched: number | undefined;
-  /** Files that were not searched because they usually have secrets. */
-  readonly secrets: readonly string[];
-  readonly denied: boolean;
-  isLate(): boolean;
-  readonly version: string;
-  readonly run: Run;
-}
-
 function describe(
   files: readonly CountedFile[],
   matches: AsyncIterable<Match>,
-  { request: { mode, offset, maxResults }, searched, secrets, denied, isLate, version, run }: Found,
+  found: {
+    readonly request: SearchRequest;
+    readonly searched: number | undefined;
+    /** Files that were not searched because they usually have secrets. */
+    readonly secrets: readonly string[];
+    readonly denied: boolean;
+    isLate(): boolean;
+    readonly version: string;
+    readonly run: Run;
+  },
 ): ToolResult {
+  const { request, searched, secrets, denied, isLate, version, run } = found;
+  const { mode, offset, maxResults } = request;
   const byteNames = files.filter(({ path }) => isByteName(path)).length;
   const isLines = mode === "lines";
   const total = isLines ? files.reduce((sum, { count }) => sum + count, 0) : files.length;
@@ -87,7 +92,7 @@ function describe(
   return {
     fields: { search_tool: "ripgrep", files_searched: searched, files_matched: files.length },
     itemsName: isLines ? "matches" : "files",
-    items: isLines ? matches : listed.map(({ path, count }) => matchedFile(shownName(path), count, mode)),
+    items: isLines ? matches : listed.map(({ path, count }) => createMatchedFile(displayName(path), count, mode)),
     offset,
     total: () => (isLate() ? undefined : total),
     more: () => isLate() || offset + maxResults < total,
@@ -116,17 +121,6 @@ const walkArguments: readonly string[] = [
 
 const countArguments: readonly string[] = ["--count", "--with-filename", "--stats", ...walkArguments];
 
-/** `-e` and `--` make sure that neither a pattern nor a path is read as an option. */
-function patternArguments({ pattern, isRegex, caseSensitive }: SearchRequest): string[] {
-  return [
-    "--crlf",
-    caseSensitive ? "--case-sensitive" : "--ignore-case",
-    ...(isRegex ? [] : ["--fixed-strings"]),
-    "-e",
-    pattern,
-  ];
-}
-
 /** A ripgrep type is faster than checking every file, and unlike `--glob` it respects .gitignore. It knows names only,
  *  and only plain globs mean the same there, so our own glob is checked afterwards. */
 function typeArguments({ pattern }: FileFilter): string[] {
@@ -134,9 +128,6 @@ function typeArguments({ pattern }: FileFilter): string[] {
   if (globs.length === 0 || !globs.every((glob) => /^[\w.*-]+$/.test(glob))) return [];
   return [...globs.map((glob) => `--type-add=wanted:${glob}`), "--type=wanted"];
 }
-
-/** Walking a large tree a second time takes long, and its result seldom changes. */
-const secretsKnownMs = 30_000;
 
 /** Finds the searched files that usually have secrets. Their matches are dropped. They are named even without a match,
  *  because a search must not reveal what is in them. */
@@ -148,23 +139,20 @@ async function findSecrets(
   const { path, files, knownSecrets } = request;
   const known = knownSecrets.get(path);
   const isKnown = known !== undefined && known.until > performance.now();
-  const paths = isKnown ? known.paths : await listSecrets(request, start(["--files", ...walkArguments]));
+  const paths: string[] = isKnown ? [...known.paths] : [];
+  if (!isKnown) {
+    for await (const batch of splitRecords(start(["--files", ...walkArguments]).output, "\0")) {
+      const names = batch.map((record) => decodeName(record).replace(/^(\.\/)+/, ""));
+      paths.push(...names.filter((name) => request.isSecret(name)));
+    }
+    paths.sort();
+  }
   if (!isKnown && !signal.aborted) {
     knownSecrets.clear();
-    knownSecrets.set(path, { paths, until: performance.now() + secretsKnownMs });
+    // Walking a large tree a second time takes long, and its result seldom changes.
+    knownSecrets.set(path, { paths, until: performance.now() + 30_000 });
   }
-  return paths.filter((each) => files.matches(each)).map(shownName);
-}
-
-async function listSecrets(request: SearchRequest, { output }: StartedProcess): Promise<string[]> {
-  const paths: string[] = [];
-  for await (const batch of splitRecords(output, "\0")) {
-    for (const record of batch) {
-      const path = nameOfBytes(record).replace(/^(\.\/)+/, "");
-      if (request.isSecret(path)) paths.push(path);
-    }
-  }
-  return paths.sort();
+  return paths.filter((each) => files.matches(each)).map(displayName);
 }
 
 /** In an ignored directory that a call names, ripgrep finds the same files. */
@@ -185,7 +173,7 @@ async function readCounts({ output, end: ending }: StartedProcess): Promise<Coun
       const end = path === undefined ? -1 : record.indexOf("\n");
       if (path !== undefined && end > 0) files.push({ path, count: Number(record.slice(0, end)) });
       rest = record.slice(end + 1);
-      path = nameOfBytes(rest).replace(/^(\.\/)+/, "");
+      path = decodeName(rest).replace(/^(\.\/)+/, "");
     }
   }
   const searched = /^(\d+) files? searched$/m.exec(rest)?.[1];
@@ -198,17 +186,17 @@ function isDeniedEnd({ code, stderr }: ProcessEnd): boolean {
   return code === 2 && stderr.trim() === "";
 }
 
-function problemOf(end: ProcessEnd): ToolFailure | undefined {
+function explainFailure(end: ProcessEnd): ToolFailure | undefined {
   const { code, stderr } = end;
   if (code !== 2 || isDeniedEnd(end)) return undefined;
   const line = /^error: (.+)$/m.exec(stderr)?.[1] ?? stderr.replace(/^rg: /, "").split("\n")[0] ?? "";
-  const told = cutText(line, 300).text;
-  const hint = /look-around|backreference/.test(told)
+  const reason = cutText(line, 300).text;
+  const hint = /look-around|backreference/.test(reason)
     ? "Rewrite it without look-around and backreferences."
     : "Check the regular expression.";
   return /regex|literal/.test(stderr)
-    ? failure("invalid_pattern", `The pattern is not valid: ${told}.`, hint)
-    : failure("search_failed", `ripgrep failed: ${told}`);
+    ? failure("invalid_pattern", `The pattern is not valid: ${reason}.`, hint)
+    : failure("search_failed", `ripgrep failed: ${reason}`);
 }
 
 /** Files that git tracks although .gitignore excludes them. ripgrep skips them but the list of files has them. So they
@@ -227,7 +215,7 @@ async function countPassedOver(
   run: Run,
   count: (paths: readonly string[]) => Promise<Counts>,
 ): Promise<Counts & { readonly secrets: readonly string[] }> {
-  const all = (await trackedIgnored(run, path)).filter(filter.matches);
+  const all = (await listTrackedIgnored(run, path)).filter(filter.matches);
   const secrets = all.filter((each) => isSecret(each));
   const tracked = all.filter((each) => !isSecret(each));
   const isContained = createContainedDirectories(run.root);
@@ -238,32 +226,29 @@ async function countPassedOver(
   const found: CountedFile[] = [];
   let searched = 0;
   let denied = false;
-  for (let at = 0; at < readable.length && !run.signal.aborted; at += filesAtOnce) {
-    const counts = await count(readable.slice(at, at + filesAtOnce).map((each) => `./${each}`));
+  // That many names fit on a command line.
+  for (let at = 0; at < readable.length && !run.signal.aborted; at += 200) {
+    const counts = await count(readable.slice(at, at + 200).map((each) => `./${each}`));
     found.push(...counts.files);
     searched += counts.searched ?? 0;
     denied ||= counts.denied;
   }
-  const files = await choose(found, (file) => isText(join(run.root, file.path), run.root));
+  const files = await choose(found, (file) => isTextFile(join(run.root, file.path), run.root));
   return { files, searched, denied, secrets };
 }
 
-/** That many names fit on a command line. */
-const filesAtOnce = 200;
-const atOnce = 64;
-
-async function trackedIgnored(run: Run, path: string): Promise<string[]> {
+async function listTrackedIgnored(run: Run, path: string): Promise<string[]> {
   const git = await startListing(run, ["--cached", "--ignored"], path);
   if (isFailure(git)) return [];
   const paths = new Set<string>();
   for await (const batch of splitRecords(git.output, "\0")) {
-    for (const record of batch) paths.add(nameOfBytes(record));
+    for (const record of batch) paths.add(decodeName(record));
   }
   // A name that is not text cannot be an argument, and a line break would end a name in ripgrep's output.
   return [...paths].filter((each) => !isByteName(each) && !each.includes("\n"));
 }
 
-async function isText(path: string, root: string): Promise<boolean> {
+async function isTextFile(path: string, root: string): Promise<boolean> {
   const handle = await openRegular(path, root);
   try {
     return (await handle.stat()).isFile() && (await sampleEncoding(handle)) !== "binary";
@@ -275,8 +260,8 @@ async function isText(path: string, root: string): Promise<boolean> {
 /** Skips what cannot be read: it is gone or not permitted. */
 async function choose<Each>(all: readonly Each[], isChosen: (each: Each) => Promise<boolean>): Promise<Each[]> {
   const chosen: Each[] = [];
-  for (let at = 0; at < all.length; at += atOnce) {
-    const some = all.slice(at, at + atOnce);
+  for (let at = 0; at < all.length; at += 64) {
+    const some = all.slice(at, at + 64);
     const answers = await Promise.all(some.map((each) => isChosen(each).catch(() => false)));
     chosen.push(...some.filter((_, index) => answers[index]));
   }

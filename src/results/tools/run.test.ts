@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { countOf, numbered } from "./run.ts";
+import { describeCount, formatCount } from "./run.ts";
 
 test.each([
   [{ returned: 1, total: 1 }, "1 match"],
@@ -10,9 +10,9 @@ test.each([
   [{ returned: 1, total: 5 }, "1 of 5 matches"],
   [{ returned: 0, total: 1 }, "0 of 1 match"],
 ])("%j is %s", (data, phrase) => {
-  expect(countOf(data, ["match", "matches"])).toBe(phrase);
+  expect(describeCount(data, ["match", "matches"])).toBe(phrase);
 });
 
 test("one of a kind has the singular", () => {
-  expect([0, 1, 2].map((count) => numbered(count, ["file", "files"]))).toEqual(["0 files", "1 file", "2 files"]);
+  expect([0, 1, 2].map((count) => formatCount(count, ["file", "files"]))).toEqual(["0 files", "1 file", "2 files"]);
 });

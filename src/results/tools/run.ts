@@ -5,7 +5,7 @@ import type { Environment } from "../../host/index.ts";
 import type { ToolCall, ToolFailure } from "../session/index.ts";
 
 /** Puts a text on one line, without characters that control a terminal. */
-export function shortened(text: string, maxCharacters: number): string {
+export function shortenLine(text: string, maxCharacters: number): string {
   return printable(shorten(text, maxCharacters));
 }
 
@@ -19,25 +19,25 @@ export function countNames(names: Iterable<string>): [name: string, count: numbe
 /** `store.ts (9), main.ts (5), +10 more`. */
 export function listCounts(counts: readonly (readonly [string, number])[], most: number): string {
   return listNames(
-    counts.map(([name, count]) => `${shortened(name, 40)} (${count})`),
+    counts.map(([name, count]) => `${shortenLine(name, 40)} (${count})`),
     most,
   );
 }
 
 /** `a.ts, b.ts, +2 more`. `total` is given if more exist than are named. */
 export function listNames(names: readonly string[], most: number, total: number = names.length): string {
-  const shown = names.slice(0, most);
-  const rest = Math.max(total, names.length) - shown.length;
-  return [...shown, ...(rest > 0 ? [`+${rest} more`] : [])].join(", ");
+  const first = names.slice(0, most);
+  const rest = Math.max(total, names.length) - first.length;
+  return [...first, ...(rest > 0 ? [`+${rest} more`] : [])].join(", ");
 }
 
 /** A cut text with the number of missing characters: `text… [12 more characters]`. */
-export function withCutNote({ text, omitted }: CutText): string {
+export function addCutNote({ text, omitted }: CutText): string {
   return omitted === 0 ? text : `${text}… [${omitted} more characters]`;
 }
 
 /** `512B`, `14.6KB`, `45KB`, `1MB`. */
-export function fileSize(bytes: number): string {
+export function formatSize(bytes: number): string {
   const [divisor, unit] = bytes < 1024 ? [1, "B"] : bytes < 1024 ** 2 ? [1024, "KB"] : [1024 ** 2, "MB"];
   return `${Number((bytes / divisor).toFixed(1))}${unit}`;
 }
@@ -52,22 +52,23 @@ export function baseName(path: string): string {
 }
 
 /** Returns the complete items of a delivered page. A page can have a part of an item that is too large. */
-export function wholeItems<Item>(items: unknown, isItem: (item: Partial<Item>) => boolean): Item[] {
+export function readWholeItems<Item>(items: unknown, isItem: (item: Partial<Item>) => boolean): Item[] {
   if (!Array.isArray(items)) return [];
   return items.filter((item) => typeof item === "object" && item !== null && isItem(item));
 }
 
 /** `500 of 2847 files`, or `12 files` if that is all. */
-export function countOf(data: Readonly<Record<string, unknown>>, noun: Noun): string {
+export function describeCount(
+  data: Readonly<Record<string, unknown>>,
+  noun: readonly [one: string, many: string],
+): string {
   const { returned = 0, total = returned } = data;
-  const counted = numbered(Number(total), noun);
+  const counted = formatCount(Number(total), noun);
   return total === returned ? counted : `${returned} of ${counted}`;
 }
 
-type Noun = readonly [one: string, many: string];
-
 /** `1 file`, `2 files`. */
-export function numbered(count: number, [one, many]: Noun): string {
+export function formatCount(count: number, [one, many]: readonly [one: string, many: string]): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
@@ -90,11 +91,9 @@ export interface Run extends ToolPlace {
   finish(): void;
 }
 
-/** Clients wait at least a minute for a tool. A model that waits longer learns nothing. */
-const defaultTimeoutMs = 10_000;
-
 export function startRun(place: ToolPlace, call: ToolCall): Run {
-  const timeoutMs = call.timeoutMs ?? defaultTimeoutMs;
+  // Clients wait at least a minute for a tool. A model that waits longer learns nothing.
+  const timeoutMs = call.timeoutMs ?? 10_000;
   const controller = new AbortController();
   const stop = () => controller.abort();
   let late = false;
@@ -142,7 +141,7 @@ type FailureCode =
   | "cancelled";
 
 /** Quotes what a model sent, shortened for a message. */
-export function shown(given: string): string {
+export function quoteArgument(given: string): string {
   const { text, omitted } = cutText(given, 200);
   return JSON.stringify(omitted > 0 ? `${text}…` : text);
 }

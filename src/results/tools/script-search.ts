@@ -8,35 +8,34 @@ import { isFailure, type ToolFailure, type ToolResult } from "../session/index.t
 import { createWindow, type Window } from "./define-tool.ts";
 import {
   createMatchCollector,
+  createMatchedFile,
   deniedFilesWarning,
   type Match,
   type MatchedFile,
-  matchedFile,
   type SearchRequest,
 } from "./match.ts";
-import { failure, fileSize, lateWarning, numbered, type Run } from "./run.ts";
+import { failure, formatCount, formatSize, lateWarning, type Run } from "./run.ts";
 import {
   byteNamesWarning,
   createContainedDirectories,
   diskName,
+  displayName,
   isByteName,
   isDenied,
   openRegular,
-  shownName,
 } from "./source/contained-path.ts";
 import { listPaths } from "./source/list-paths.ts";
 import { secretWarning } from "./source/secret-paths.ts";
 import { decodeFile } from "./source/text-encoding.ts";
 
-/** Long enough for any file of `mostFileBytes` and a harmless pattern. Nothing else runs during that time. */
-const matchTimeoutMs = 500;
-const mostFileBytes = 8 * 1024 * 1024;
+const maxFileBytes = 8 * 1024 * 1024;
 /** A pattern that is too slow in that many files is too slow in the others too. */
-const mostSlowFiles = 3;
-const filesAtOnce = 16;
+const maxSlowFiles = 3;
+const maxAtOnce = 16;
 
 export async function searchByScript(request: SearchRequest, run: Run): Promise<ToolResult | ToolFailure> {
-  const matcher = createLineMatcher(request.pattern, { ...request, timeoutMs: matchTimeoutMs });
+  // Long enough for any file of `maxFileBytes` and a harmless pattern. Nothing else runs during that time.
+  const matcher = createLineMatcher(request.pattern, { ...request, timeoutMs: 500 });
   if (isFailure(matcher)) return matcher;
   const list = await listPaths(run, request.path);
   if (isFailure(list)) return list;
@@ -51,7 +50,7 @@ export async function searchByScript(request: SearchRequest, run: Run): Promise<
   };
   for await (const batch of list.batches) {
     const wanted = batch.filter(request.files.matches);
-    search.seen.secret.push(...wanted.filter((path) => request.isSecret(path)).map(shownName));
+    search.seen.secret.push(...wanted.filter((path) => request.isSecret(path)).map(displayName));
     await searchBatch(
       search,
       wanted.filter((path) => !request.isSecret(path)),
@@ -76,13 +75,13 @@ interface Search {
 
 /** Counting to the end of a large tree would take minutes. Searching one page ahead is enough to continue. */
 function isEnough({ window, request, run, seen }: Search): boolean {
-  if (run.signal.aborted || seen.slow.length >= mostSlowFiles) return true;
+  if (run.signal.aborted || seen.slow.length >= maxSlowFiles) return true;
   return window.total() > request.offset + 2 * request.maxResults;
 }
 
 async function searchBatch(search: Search, paths: readonly string[]): Promise<void> {
-  for (let at = 0; at < paths.length && !isEnough(search); at += filesAtOnce) {
-    const some = paths.slice(at, at + filesAtOnce);
+  for (let at = 0; at < paths.length && !isEnough(search); at += maxAtOnce) {
+    const some = paths.slice(at, at + maxAtOnce);
     const read = await Promise.all(some.map((path) => readText(search, path)));
     search.seen.large += read.filter((each) => each === "large").length;
     search.seen.denied += read.filter((each) => each === "denied").length;
@@ -109,21 +108,18 @@ async function readText(
     handle = await openRegular(diskName(join(run.root, path)), run.root);
     const stats = await handle.stat();
     if (!stats.isFile()) return undefined;
-    if (stats.size > mostFileBytes) return "large";
+    if (stats.size > maxFileBytes) return "large";
     const text = decodeFile(await handle.readFile());
-    return text === undefined ? undefined : { path, lines: linesOf(text) };
+    if (text === undefined) return undefined;
+    const lines = text.split(/\r?\n/);
+    // Text after the last line break is a line only if it is not empty.
+    if (lines.at(-1) === "") lines.pop();
+    return { path, lines };
   } catch (error) {
     return isDenied(error) ? "denied" : undefined;
   } finally {
     await handle?.close();
   }
-}
-
-/** Text after the last line break is a line only if it is not empty. */
-function linesOf(text: string): string[] {
-  const lines = text.split(/\r?\n/);
-  if (lines.at(-1) === "") lines.pop();
-  return lines;
 }
 
 /** If the texts together take too long, each is tried alone, to find the slow one. */
@@ -133,7 +129,7 @@ function searchTexts(search: Search, texts: readonly FileText[]): void {
     if (isEnough(search)) return;
     const [found] = together?.slice(index, index + 1) ?? search.matcher.find([text.lines]) ?? [];
     search.seen.searched++;
-    if (found === undefined) search.seen.slow.push(shownName(text.path));
+    if (found === undefined) search.seen.slow.push(displayName(text.path));
     else if (found.length > 0) offerMatches(search, text, found);
   }
 }
@@ -142,38 +138,26 @@ function offerMatches({ request, window, seen }: Search, { path, lines }: FileTe
   seen.matched++;
   if (isByteName(path)) seen.byteNames++;
   if (request.mode !== "lines") {
-    window.offer(() => matchedFile(shownName(path), found.length, request.mode), path.length);
+    window.offer(() => createMatchedFile(displayName(path), found.length, request.mode), path.length);
     return;
   }
-  const collector = createMatchCollector(shownName(path), request.contextLines);
-  for (const match of [...collectMatches(collector, { lines, found, request }), ...collector.end()]) {
-    window.offer(() => match, match.text.length);
-  }
-}
-
-interface FileMatches {
-  readonly lines: readonly string[];
-  readonly found: readonly FoundLine[];
-  readonly request: SearchRequest;
-}
-
-function* collectMatches(
-  collector: ReturnType<typeof createMatchCollector>,
-  { lines, found, request: { contextLines } }: FileMatches,
-): Generator<Match> {
+  const { contextLines } = request;
+  const collector = createMatchCollector(displayName(path), contextLines);
   const places = new Map(found);
+  const matches: Match[] = [];
   let next = 0;
   for (const [line] of found) {
     for (next = Math.max(next, line - contextLines); next <= Math.min(line + contextLines, lines.length - 1); next++) {
-      yield* collector.add({ number: next + 1, text: lines[next] ?? "", at: places.get(next) });
+      matches.push(...collector.add({ number: next + 1, text: lines[next] ?? "", at: places.get(next) }));
     }
   }
+  for (const match of [...matches, ...collector.end()]) window.offer(() => match, match.text.length);
 }
 
 function describe({ request, run, window, seen }: Search): ToolResult {
   const itemsName = request.mode === "lines" ? "matches" : "files";
   const stopped = window.total() > request.offset + 2 * request.maxResults;
-  const isWhole = !stopped && !run.timedOut() && seen.slow.length < mostSlowFiles;
+  const isWhole = !stopped && !run.timedOut() && seen.slow.length < maxSlowFiles;
   return {
     fields: { search_tool: "javascript", files_searched: seen.searched, files_matched: seen.matched },
     itemsName,
@@ -184,7 +168,11 @@ function describe({ request, run, window, seen }: Search): ToolResult {
     warnings: [
       ...(run.timedOut() ? [lateWarning(run, "the search")] : []),
       ...(stopped ? [`Not all files were searched. There are at least ${window.total()} ${itemsName}.`] : []),
-      ...(seen.large > 0 ? [notSearched(seen.large)] : []),
+      ...(seen.large > 0
+        ? [
+            `${formatCount(seen.large, ["file", "files"])} above ${formatSize(maxFileBytes)} ${seen.large === 1 ? "was" : "were"} not searched.`,
+          ]
+        : []),
       ...[secretWarning(seen.secret, "searched") ?? []].flat(),
       ...(seen.denied > 0 ? [deniedFilesWarning] : []),
       ...(seen.slow.length > 0
@@ -195,40 +183,33 @@ function describe({ request, run, window, seen }: Search): ToolResult {
   };
 }
 
-function notSearched(large: number): string {
-  return `${numbered(large, ["file", "files"])} above ${fileSize(mostFileBytes)} ${large === 1 ? "was" : "were"} not searched.`;
-}
-
 /** A regular expression with a time limit. Node's own engine backtracks: `(a+)+$` on forty letters never ends and
  *  blocks everything else. A `vm` script can be stopped. A worker would take longer to start than most searches. */
 export interface LineMatcher {
   /** Returns the matching lines of each text, counted from 0, and where the match begins. Undefined if it took too
    *  long. */
-  find(texts: readonly Lines[]): readonly (readonly FoundLine[])[] | undefined;
+  find(texts: readonly (readonly string[])[]): readonly (readonly FoundLine[])[] | undefined;
 }
-
-type Lines = readonly string[];
 
 type FoundLine = readonly [line: number, at: number];
 
-interface MatcherOptions {
-  readonly isRegex: boolean;
-  readonly caseSensitive: boolean;
-  /** For one call. Starting a script with a limit costs as much as reading a file, so pass several texts. */
-  readonly timeoutMs: number;
-}
-
 export function createLineMatcher(
   pattern: string,
-  { isRegex, caseSensitive, timeoutMs }: MatcherOptions,
+  options: {
+    readonly isRegex: boolean;
+    readonly caseSensitive: boolean;
+    /** For one call. Starting a script with a limit costs as much as reading a file, so pass several texts. */
+    readonly timeoutMs: number;
+  },
 ): LineMatcher | ToolFailure {
+  const { isRegex, caseSensitive, timeoutMs } = options;
   // ripgrep's way to ignore case. Node's engine does not know it at the start of a pattern.
   const [, inline = "", plain = pattern] = (isRegex && /^\(\?([ims]+)\)(.*)$/s.exec(pattern)) || [];
   const source = isRegex ? plain : pattern.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
   const flags = [...new Set(`${inline}${caseSensitive ? "" : "i"}`)].join("");
   const expression = isRegex ? compile(source, flags) : new RegExp(source, flags);
   if (typeof expression === "string") return failure("invalid_pattern", expression, "Check the regular expression.");
-  const context = createContext({ expression, texts: [] as readonly Lines[] });
+  const context = createContext({ expression, texts: [] as readonly (readonly string[])[] });
   return {
     find: (texts) => {
       context.texts = texts;

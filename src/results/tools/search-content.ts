@@ -14,19 +14,19 @@ import { searchByRipgrep } from "./ripgrep-search.ts";
 import {
   baseName,
   countNames,
-  countOf,
+  describeCount,
   failure,
+  formatCount,
   linePath,
   listCounts,
   listNames,
-  numbered,
+  quoteArgument,
   type Run,
-  shortened,
-  shown,
+  readWholeItems,
+  shortenLine,
   type ToolPlace,
-  wholeItems,
 } from "./run.ts";
-import { type ContainedPath, containExisting, isDenied, openRegular } from "./source/contained-path.ts";
+import { containExisting, isDenied, openRegular } from "./source/contained-path.ts";
 import { listPaths } from "./source/list-paths.ts";
 
 import { isSecretPath, refuseSecret } from "./source/secret-paths.ts";
@@ -59,9 +59,6 @@ const parameters = {
   case_sensitive: { type: "boolean", description: "Distinguish upper and lower case.", default: false },
 } as const;
 
-const mostContextLines = 100;
-const usualMatches = 50;
-
 /** `find` returns the program to search with. Without one, the search runs in this process. */
 export function createSearchContent(
   place: ToolPlace,
@@ -82,15 +79,14 @@ export function createSearchContent(
   );
 }
 
-interface Searcher extends Pick<SearchRequest, "knownSecrets"> {
-  readonly find: typeof findRipgrep;
-}
-
 async function searchContent(
   values: ToolValues<typeof parameters>,
   run: Run,
-  { find, knownSecrets }: Searcher,
+  searcher: Pick<SearchRequest, "knownSecrets"> & {
+    readonly find: typeof findRipgrep;
+  },
 ): Promise<ToolResult | ToolFailure> {
+  const { find, knownSecrets } = searcher;
   const { pattern, file_pattern } = values;
   if (/[\n\r]/.test(pattern)) {
     return failure("invalid_pattern", "pattern has several lines, but lines are searched one by one.");
@@ -98,10 +94,10 @@ async function searchContent(
   const contained = await containExisting(run.root, values.path);
   if (isFailure(contained)) return contained;
   if (!contained.stats.isFile() && !contained.stats.isDirectory()) {
-    return failure("unreadable", `${shown(values.path)} is a pipe, socket or device.`);
+    return failure("unreadable", `${quoteArgument(values.path)} is a pipe, socket or device.`);
   }
   if (contained.stats.isFile() && (await isDeniedFile(contained.real, run.root))) {
-    return failure("unreadable", `${shown(values.path)} cannot be read: permission denied.`);
+    return failure("unreadable", `${quoteArgument(values.path)} cannot be read: permission denied.`);
   }
   const refused = await refuseSecret(run, contained);
   if (refused !== undefined) return refused;
@@ -109,28 +105,29 @@ async function searchContent(
   if (matches === undefined) {
     return failure("invalid_pattern", "The braces in file_pattern expand to too many globs.");
   }
+  const { path: named, realPath } = contained;
+  // The path of a file below a directory that was possibly named by a link.
+  const resolveLink = (path: string): string =>
+    named === realPath ? path : (realPath + path.slice(named.length)).replace(/^\.\//, "");
   const request: SearchRequest = {
     pattern,
     isRegex: values.is_regex,
     caseSensitive: values.case_sensitive,
     path: contained.path,
     knownSecrets,
-    isSecret: (path) => isSecretPath(run, path, realPathOf(path, contained)),
+    isSecret: (path) => isSecretPath(run, path, resolveLink(path)),
     files: { pattern: file_pattern, matches },
-    contextLines: Math.min(values.context_lines, mostContextLines),
+    contextLines: Math.min(values.context_lines, 100),
     mode: values.mode,
-    maxResults: values.max_results ?? (values.mode === "lines" ? usualMatches : Number.POSITIVE_INFINITY),
+    maxResults: values.max_results ?? (values.mode === "lines" ? 50 : Number.POSITIVE_INFINITY),
     offset: values.offset,
   };
   const ignored = isIgnoredPath(run, request.path);
   const result = await searchFiles(request, run, find);
+  if (!(await ignored) || isFailure(result)) return result;
   const warning = `git ignores ${request.path}. It was searched because the call names it.`;
-  return (await ignored) && !isFailure(result) ? warned(result, warning) : result;
-}
-
-/** The path of a file below a directory that was possibly named by a link. */
-function realPathOf(path: string, { path: named, realPath }: ContainedPath): string {
-  return named === realPath ? path : (realPath + path.slice(named.length)).replace(/^\.\//, "");
+  const { warnings = [] } = result;
+  return { ...result, warnings: () => [warning, ...(warnings instanceof Function ? warnings() : warnings)] };
 }
 
 async function isDeniedFile(path: string, root: string): Promise<boolean> {
@@ -153,55 +150,57 @@ async function searchFiles(
   return searchByScript(request, run);
 }
 
-function warned(result: ToolResult, warning: string): ToolResult {
-  const { warnings = [] } = result;
-  return { ...result, warnings: () => [warning, ...(warnings instanceof Function ? warnings() : warnings)] };
-}
-
 /** `Found 50 matches for 'createStore' in 12 files: store.ts (9), main.ts (5), +10 more. First: src/store.ts:14 export
  *  function …` */
 function compressSearch({ args, data }: CompressInput): string {
-  const pattern = shortened(String(args.pattern ?? ""), 60);
-  const matches = wholeItems<Match>(
+  const pattern = shortenLine(String(args.pattern ?? ""), 60);
+  const matches = readWholeItems<Match>(
     data.matches,
     ({ path, line, text }) => typeof path === "string" && typeof line === "number" && typeof text === "string",
   );
   if (Array.isArray(data.files)) return compressFiles(pattern, data);
-  const found = `Found ${countOf(data, ["match", "matches"])} for '${pattern}'`;
+  const found = `Found ${describeCount(data, ["match", "matches"])} for '${pattern}'`;
   const [first] = matches;
   if (first === undefined) return found;
   const files = countNames(matches.map(({ path }) => path));
-  const place = `${shortened(first.path, 100)}:${first.line} ${shortened(first.text, 80)}`;
-  const where = numbered(files.length, ["file", "files"]);
-  return `${found} in ${where}: ${listCounts(named(files), 2)}. First: ${place}`;
+  const place = `${shortenLine(first.path, 100)}:${first.line} ${shortenLine(first.text, 80)}`;
+  const where = formatCount(files.length, ["file", "files"]);
+  return `${found} in ${where}: ${listCounts(nameFiles(files), 2)}. First: ${place}`;
 }
 
 /** `Found 'createStore' in 12 files: store.ts, main.ts, +10 more` */
 function compressFiles(pattern: string, data: CompressInput["data"]): string {
-  const files = matchedFilesOf(data);
+  const files = readFiles(data);
   const names = listNames(
-    files.map(({ path }) => shortened(baseName(path), 40)),
+    files.map(({ path }) => shortenLine(baseName(path), 40)),
     3,
   );
-  return `Found '${pattern}' in ${countOf(data, ["file", "files"])}${files.length === 0 ? "" : `: ${names}`}`;
+  return `Found '${pattern}' in ${describeCount(data, ["file", "files"])}${files.length === 0 ? "" : `: ${names}`}`;
 }
 
-function matchedFilesOf({ files }: Readonly<Record<string, unknown>>): MatchedFile[] {
-  return wholeItems<MatchedFile>(files, ({ path }) => typeof path === "string");
+function readFiles({ files }: Readonly<Record<string, unknown>>): MatchedFile[] {
+  return readWholeItems<MatchedFile>(files, ({ path }) => typeof path === "string");
 }
 
 /** Like `rg --heading -n`: each file once, then its lines in order. A line number and `:` is a match, `-` is context. */
 function renderMatches(page: PageData): string {
   if (page.files !== undefined) {
-    return matchedFilesOf(page)
+    return readFiles(page)
       .map(({ path, matches }) => `${linePath(path)}${matches === undefined ? "" : `:${matches}`}`)
       .join("\n");
   }
   const files = new Map<string, Map<number, string>>();
-  for (const match of wholeItems<Match>(page.matches, ({ path }) => typeof path === "string")) {
+  for (const match of readWholeItems<Match>(page.matches, ({ path }) => typeof path === "string")) {
     const lines = files.get(match.path) ?? new Map<number, string>();
     files.set(match.path, lines);
-    addMatch(lines, match);
+    // Context that is a match itself, or that another match shows too, is shown once.
+    const { line, text, before = [], after = [] } = match;
+    const addContext = (number: number, context: string): void => {
+      if (!lines.has(number)) lines.set(number, `-${context}`);
+    };
+    for (const [index, context] of before.entries()) addContext(line - before.length + index, context);
+    lines.set(line, `:${text}`);
+    for (const [index, context] of after.entries()) addContext(line + 1 + index, context);
   }
   const blocks = [...files].map(([path, lines]) => {
     const sorted = [...lines].sort(([left], [right]) => left - right);
@@ -210,18 +209,8 @@ function renderMatches(page: PageData): string {
   return blocks.join("\n\n");
 }
 
-/** Context that is a match itself, or that another match shows too, is shown once. */
-function addMatch(lines: Map<number, string>, { line, text, before = [], after = [] }: Match): void {
-  const addContext = (number: number, context: string): void => {
-    if (!lines.has(number)) lines.set(number, `-${context}`);
-  };
-  for (const [index, context] of before.entries()) addContext(line - before.length + index, context);
-  lines.set(line, `:${text}`);
-  for (const [index, context] of after.entries()) addContext(line + 1 + index, context);
-}
-
 /** The last part of a path is enough, unless two files share it. */
-function named(files: readonly (readonly [string, number])[]): [string, number][] {
+function nameFiles(files: readonly (readonly [string, number])[]): [string, number][] {
   const shared = new Map(countNames(files.map(([path]) => baseName(path))));
   return files.map(([path, count]) => {
     const name = baseName(path);
@@ -231,15 +220,13 @@ function named(files: readonly (readonly [string, number])[]): [string, number][
 
 /** Returns the ripgrep on PATH, or the one of the optional dependency. Undefined if there is neither. */
 export async function findRipgrep(env: Environment): Promise<string | undefined> {
-  return (await findProgram("rg", env)) ?? installedRipgrep();
-}
-
-/** It is not an error if the package is missing or has no program for this machine. */
-async function installedRipgrep(): Promise<string | undefined> {
+  const program = await findProgram("rg", env);
+  if (program !== undefined) return program;
   try {
     const { rgPath } = await import("@vscode/ripgrep");
     return rgPath;
   } catch {
+    // The package is missing or has no program for this machine.
     return undefined;
   }
 }

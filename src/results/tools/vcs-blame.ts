@@ -12,14 +12,14 @@ import {
 import { createWindow, defineTool, type ToolValues, type Window } from "./define-tool.ts";
 import {
   failure,
-  fileSize,
+  formatCount,
+  formatSize,
   lateWarning,
-  numbered,
+  quoteArgument,
   type Run,
-  shortened,
-  shown,
+  readWholeItems,
+  shortenLine,
   type ToolPlace,
-  wholeItems,
 } from "./run.ts";
 import { containExisting, type ExistingPath, openRegular } from "./source/contained-path.ts";
 import { filterWarning, gitFailure, startToolGit, submoduleNote } from "./source/repository.ts";
@@ -55,16 +55,16 @@ async function blameLines(values: ToolValues<typeof parameters>, run: Run): Prom
   inspectRepository(run).catch(() => {});
   const contained = await containExisting(run.root, values.path);
   if (isFailure(contained)) return contained;
-  if (!contained.stats.isFile()) return failure("unreadable", `${shown(values.path)} is not a file.`);
+  if (!contained.stats.isFile()) return failure("unreadable", `${quoteArgument(values.path)} is not a file.`);
   const refused = await refuseSecret(run, contained);
   if (refused !== undefined) return refused;
-  const encoding = await encodingOf(contained, run.root);
+  const encoding = await detectEncoding(contained, run.root);
   if (encoding === "binary") return describeBinary(contained, values.offset);
   return readBlame(run, { ...values, path: contained.path, real: contained.realPath, encoding });
 }
 
 /** Decodes lines like read_file, because git prints bytes without their encoding. */
-async function encodingOf({ real }: ExistingPath, root: string): Promise<Encoding | "binary"> {
+async function detectEncoding({ real }: ExistingPath, root: string): Promise<Encoding | "binary"> {
   const handle = await openRegular(real, root).catch(() => undefined);
   try {
     return handle === undefined ? "utf-8" : await sampleEncoding(handle);
@@ -81,21 +81,22 @@ function describeBinary({ path, stats: { size, mtimeMs } }: ExistingPath, offset
     offset,
     total: 0,
     version: `${size}-${mtimeMs}`,
-    warnings: [`This is a binary file of ${fileSize(size)}, without lines. Use vcs_log to see who changed it.`],
+    warnings: [`This is a binary file of ${formatSize(size)}, without lines. Use vcs_log to see who changed it.`],
   };
 }
 
-interface Request {
-  readonly path: string;
-  /** With links resolved. Otherwise git would report the link itself. */
-  readonly real: string;
-  readonly encoding: Encoding;
-  readonly start_line: number;
-  readonly end_line: number | undefined;
-  readonly offset: number;
-}
-
-async function readBlame(run: Run, request: Request): Promise<ToolResult | ToolFailure> {
+async function readBlame(
+  run: Run,
+  request: {
+    readonly path: string;
+    /** With links resolved. Otherwise git would report the link itself. */
+    readonly real: string;
+    readonly encoding: Encoding;
+    readonly start_line: number;
+    readonly end_line: number | undefined;
+    readonly offset: number;
+  },
+): Promise<ToolResult | ToolFailure> {
   const { path, real, start_line, end_line = "", offset } = request;
   const git = await startToolGit(run, ["blame", "--porcelain", "-L", `${start_line},${end_line}`, "--", real]);
   if (isFailure(git)) return git;
@@ -112,7 +113,7 @@ async function readBlame(run: Run, request: Request): Promise<ToolResult | ToolF
   }
   // An offset past the end gives an empty page, not an error.
   const past = /has only \d+ lines?/.exec(end.stderr)?.[0];
-  if (end.code !== 0 && past === undefined && !late) return blameFailure(run, { end, path: real });
+  if (end.code !== 0 && past === undefined && !late) return explainFailure(run, { end, path: real });
   return {
     fields: {
       path,
@@ -135,7 +136,7 @@ async function readBlame(run: Run, request: Request): Promise<ToolResult | ToolF
 }
 
 /** git prints the path as it is, possibly on several lines. */
-async function blameFailure(run: Run, { end, path }: { end: ProcessEnd; path: string }): Promise<ToolFailure> {
+async function explainFailure(run: Run, { end, path }: { end: ProcessEnd; path: string }): Promise<ToolFailure> {
   // git prints lines of that file, which may be a link to any other file.
   if (/^fatal: (invalid object name|could not open object name list)/m.test(end.stderr)) {
     return failure("git_failed", "blame.ignoreRevsFile names a file that is not a list of commits.");
@@ -143,32 +144,35 @@ async function blameFailure(run: Run, { end, path }: { end: ProcessEnd; path: st
   if (!/^fatal: no such path /m.test(end.stderr)) return gitFailure(end);
   const note = await submoduleNote(run, path);
   if (note !== undefined) return failure("git_failed", note);
-  return failure("git_failed", `${shown(path)} is not in any commit yet.`, "Use vcs_status to list new files.");
+  return failure("git_failed", `${quoteArgument(path)} is not in any commit yet.`, "Use vcs_status to list new files.");
 }
 
 /** `Blame src/store.ts: 1234 lines, 4 authors, newest 2026-11-02` */
 function compressBlame({ data }: CompressInput): string {
   const { authors, newest, total } = data;
   const facts = [
-    numbered(Number(total ?? data.returned ?? 0), ["line", "lines"]),
-    ...(typeof authors === "number" ? [numbered(authors, ["author", "authors"])] : []),
+    formatCount(Number(total ?? data.returned ?? 0), ["line", "lines"]),
+    ...(typeof authors === "number" ? [formatCount(authors, ["author", "authors"])] : []),
     ...(typeof newest === "string" ? [`newest ${newest}`] : []),
   ];
-  return `Blame ${shortened(String(data.path ?? "?"), 100)}: ${facts.join(", ")}`;
+  return `Blame ${shortenLine(String(data.path ?? "?"), 100)}: ${facts.join(", ")}`;
 }
 
 /** Lines in runs, each after the commit that changed them last. The first run of a commit has its author and date. */
 function renderBlame({ lines }: PageData): string {
   const known = new Set<string>();
-  const shown: string[] = [];
+  const rendered: string[] = [];
   let last: string | undefined;
-  for (const { line, hash, author, date, text } of wholeItems<BlamedLine>(lines, (each) => each.hash !== undefined)) {
-    if (hash !== last) shown.push(known.has(hash) ? hash : `${hash} ${author} ${date}`);
+  for (const { line, hash, author, date, text } of readWholeItems<BlamedLine>(
+    lines,
+    (each) => each.hash !== undefined,
+  )) {
+    if (hash !== last) rendered.push(known.has(hash) ? hash : `${hash} ${author} ${date}`);
     known.add(hash);
     last = hash;
-    shown.push(`${line}\t${text}`);
+    rendered.push(`${line}\t${text}`);
   }
-  return shown.join("\n");
+  return rendered.join("\n");
 }
 
 /** Reads the output of `git blame --porcelain` line by line. */
@@ -180,60 +184,47 @@ export interface BlamedLine {
   readonly text: string;
 }
 
-interface BlameReader {
-  read(line: string): void;
-  readonly authors: ReadonlySet<string>;
-  newest(): string | undefined;
-  version(): string;
-}
-
-const mostLineCharacters = 500;
+const maxLineCharacters = 500;
 
 /** A commit's author and date come only with its first line. See git-blame(1), "The porcelain format". */
-function createBlameReader(window: Window<BlamedLine>, encoding: Encoding): BlameReader {
+function createBlameReader(window: Window<BlamedLine>, encoding: Encoding) {
   const commits = new Map<string, { author: string; date: string }>();
   const authors = new Set<string>();
   const version = createHash("sha1");
   let current = { hash: "", line: 0 };
   let newest: string | undefined;
-  const commitOf = (hash: string) => {
+  const findCommit = (hash: string) => {
     const known = commits.get(hash) ?? { author: "", date: "" };
     commits.set(hash, known);
     return known;
   };
   const finishLine = (text: string) => {
-    const commit = commitOf(current.hash);
+    const commit = findCommit(current.hash);
     authors.add(commit.author);
     if (newest === undefined || commit.date > newest) newest = commit.date;
     // One byte more than whole characters, because a UTF-16 line feed has a byte at one end.
-    const start = decodeLine(text.slice(0, mostLineCharacters * 4 + 1), { encoding });
-    const cut = cutText(start, mostLineCharacters);
+    const start = decodeLine(text.slice(0, maxLineCharacters * 4 + 1), { encoding });
+    const cut = cutText(start, maxLineCharacters);
     const shownText = cut.omitted > 0 ? `${cut.text}…` : cut.text;
     const { hash, line } = current;
     window.offer(() => ({ line, hash: hash.slice(0, 8), ...commit, text: shownText }), shownText.length + 80);
   };
   return {
-    read: (line) => {
-      if (!isTime(line)) version.update(`${line}\n`, "latin1");
+    read: (line: string): void => {
+      // An uncommitted line has the current second as its time. A commit's own time is part of its hash.
+      if (!/^(?:author|committer)-time /.test(line)) version.update(`${line}\n`, "latin1");
       const header = /^([\da-f]{40,64}) \d+ (\d+)/.exec(line);
       if (line.startsWith("\t")) finishLine(line.slice(1));
       else if (header !== null) current = { hash: header[1] ?? "", line: Number(header[2]) };
-      else if (line.startsWith("author ")) commitOf(current.hash).author = decodeBytes(line.slice(7));
-      else if (line.startsWith("author-time ")) commitOf(current.hash).date = dayOf(Number(line.slice(12)));
+      else if (line.startsWith("author ")) findCommit(current.hash).author = decodeBytes(line.slice(7));
+      else if (line.startsWith("author-time ")) {
+        const date = new Date(Number(line.slice(12)) * 1000);
+        // A commit can claim any time, also one outside of the calendar.
+        findCommit(current.hash).date = Number.isNaN(date.getTime()) ? "" : date.toISOString().slice(0, 10);
+      }
     },
     authors,
-    newest: () => newest,
+    newest: (): string | undefined => newest,
     version: () => version.digest("hex"),
   };
-}
-
-/** An uncommitted line has the current second as its time. A commit's own time is part of its hash. */
-function isTime(line: string): boolean {
-  return /^(?:author|committer)-time /.test(line);
-}
-
-/** A commit can claim any time, also one outside of the calendar. */
-function dayOf(seconds: number): string {
-  const date = new Date(seconds * 1000);
-  return Number.isNaN(date.getTime()) ? "" : date.toISOString().slice(0, 10);
 }

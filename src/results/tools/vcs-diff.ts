@@ -9,14 +9,7 @@ import {
   type ToolResult,
 } from "../session/index.ts";
 import { createWindow, defineTool, type ToolValues } from "./define-tool.ts";
-import {
-  createDiffReader,
-  type DiffFacts,
-  type DiffHunk,
-  type DiffReader,
-  type FileStat,
-  unmerged,
-} from "./diff-reader.ts";
+import { createDiffReader, type DiffHunk, type DiffReader, type FileStat, unmerged } from "./diff-reader.ts";
 import {
   baseName,
   failure,
@@ -24,9 +17,9 @@ import {
   linePath,
   listNames,
   type Run,
-  shortened,
+  readWholeItems,
+  shortenLine,
   type ToolPlace,
-  wholeItems,
 } from "./run.ts";
 import {
   filterWarning,
@@ -73,14 +66,12 @@ async function diffFiles(values: ToolValues<typeof parameters>, run: Run): Promi
   if (isFailure(repository)) return repository;
   const refused = await refuseSecret(run, repository.contained);
   if (refused !== undefined) return refused;
-  const sides = await sidesOf(run, values);
+  const sides = await listSides(run, values);
   if (isFailure(sides)) return sides;
-  const context = `--unified=${Math.min(values.context_lines, mostContextLines)}`;
+  const context = `--unified=${Math.min(values.context_lines, 100_000)}`;
   const args = [...sides, ...format, context, ...repository.paths];
   return readDiff(run, { args, offset: values.offset, staged: values.staged, mode: values.mode, repository });
 }
-
-const mostContextLines = 100_000;
 
 /** Options that override settings which change the format. */
 const format: readonly string[] = [
@@ -104,8 +95,8 @@ interface Sides {
 }
 
 /** The command and the commits that it compares. */
-async function sidesOf(run: Run, { staged, commit, from, to }: Sides): Promise<string[] | ToolFailure> {
-  const wrong = wrongSides({ staged, commit, from, to });
+async function listSides(run: Run, { staged, commit, from, to }: Sides): Promise<string[] | ToolFailure> {
+  const wrong = checkSides({ staged, commit, from, to });
   if (wrong !== undefined) return failure("invalid_argument", wrong);
   const revisions: string[] = [];
   for (const revision of [commit, from, to]) {
@@ -119,7 +110,7 @@ async function sidesOf(run: Run, { staged, commit, from, to }: Sides): Promise<s
   return ["diff", ...(staged ? ["--cached"] : []), ...revisions];
 }
 
-function wrongSides({ staged, commit, from, to }: Sides): string | undefined {
+function checkSides({ staged, commit, from, to }: Sides): string | undefined {
   if (commit !== undefined && (from !== undefined || to !== undefined || staged)) {
     return "commit cannot be combined with from, to or staged.";
   }
@@ -127,16 +118,17 @@ function wrongSides({ staged, commit, from, to }: Sides): string | undefined {
   return to !== undefined && staged ? "staged cannot be combined with to." : undefined;
 }
 
-interface Request {
-  readonly args: readonly string[];
-  readonly offset: number;
-  readonly staged: boolean;
-  readonly mode: "full" | "stat" | "files";
-  readonly repository: Repository;
-}
-
 /** Reads the whole diff, so that totals are right. Keeps the hunks or the files of this page. */
-async function readDiff(run: Run, request: Request): Promise<ToolResult | ToolFailure> {
+async function readDiff(
+  run: Run,
+  request: {
+    readonly args: readonly string[];
+    readonly offset: number;
+    readonly staged: boolean;
+    readonly mode: "full" | "stat" | "files";
+    readonly repository: Repository;
+  },
+): Promise<ToolResult | ToolFailure> {
   const { args, offset, staged, mode, repository } = request;
   const git = await startToolGit(run, args);
   if (isFailure(git)) return git;
@@ -144,13 +136,24 @@ async function readDiff(run: Run, request: Request): Promise<ToolResult | ToolFa
   const window = createWindow<DiffHunk | FileStat>({ offset });
   const hidden = new Set<string>();
   const offer = (hunk: DiffHunk) => mode === "full" && window.offer(() => hunk, hunk.text?.length);
-  const reader = createDiffReader(hidingSecrets(run, hidden, offer), {
-    prefix: repository.prefix,
-    takeFile: ({ insertions, deletions, ...file }) => {
-      if (mode === "full") return;
-      window.offer(() => (mode === "stat" ? { ...file, insertions, deletions } : file), file.path.length);
+  // A file that usually has secrets, now or before it was renamed, becomes one item without text.
+  const reader = createDiffReader(
+    (hunk) => {
+      const { header: _, text, ...file } = hunk;
+      if (text === undefined || !isSecretPath(run, file.path, file.from ?? file.path)) offer(hunk);
+      else if (!hidden.has(file.path)) {
+        hidden.add(file.path);
+        offer({ ...file, hidden: true });
+      }
     },
-  });
+    {
+      prefix: repository.prefix,
+      takeFile: ({ insertions, deletions, ...file }) => {
+        if (mode === "full") return;
+        window.offer(() => (mode === "stat" ? { ...file, insertions, deletions } : file), file.path.length);
+      },
+    },
+  );
   for await (const batch of splitRecords(hashed(git.output, hash), "\n")) {
     for (const line of batch) reader.read(line);
   }
@@ -158,9 +161,11 @@ async function readDiff(run: Run, request: Request): Promise<ToolResult | ToolFa
   if (!run.timedOut()) reader.end();
   const end = await git.end;
   if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
-  const notes = await notesOn(run, { isEmpty: window.total() === 0, named: repository.named, reader, git });
+  const { files, ...counts } = reader.facts();
+  const notes = await listNotes(run, { isEmpty: window.total() === 0, named: repository.named, reader, git });
   return {
-    fields: { ...(staged ? { staged } : {}), ...fieldsOf(reader.facts(), mode) },
+    // In the other modes the items are the files.
+    fields: { ...(staged ? { staged } : {}), ...counts, ...(mode === "full" ? { files } : {}) },
     itemsName: mode === "full" ? "hunks" : "files",
     items: window.items,
     offset,
@@ -174,40 +179,25 @@ async function readDiff(run: Run, request: Request): Promise<ToolResult | ToolFa
   };
 }
 
-/** In the other modes the items are the files. */
-function fieldsOf({ files, ...counts }: DiffFacts, mode: Request["mode"]): Partial<DiffFacts> {
-  return mode === "full" ? { ...counts, files } : counts;
-}
-
-interface Read {
-  readonly isEmpty: boolean;
-  readonly named: string;
-  readonly reader: DiffReader;
-  readonly git: GitProcess;
-}
-
-async function notesOn(run: Run, { isEmpty, named, reader, git }: Read): Promise<string[]> {
+async function listNotes(
+  run: Run,
+  options: {
+    readonly isEmpty: boolean;
+    readonly named: string;
+    readonly reader: DiffReader;
+    readonly git: GitProcess;
+  },
+): Promise<string[]> {
+  const { isEmpty, named, reader, git } = options;
   if (run.timedOut()) return [];
   const submodule = isEmpty ? await submoduleNote(run, named) : undefined;
   const filtered = await filterWarning(run, git.filters, reader.facts().files);
   return [submodule ?? [], filtered ?? [], git.notes].flat();
 }
 
-/** A file that usually has secrets, now or before it was renamed, becomes one item without text. */
-function hidingSecrets(run: Run, hidden: Set<string>, take: (hunk: DiffHunk) => void): (hunk: DiffHunk) => void {
-  return (hunk) => {
-    const { header: _, text, ...file } = hunk;
-    if (text === undefined || !isSecretPath(run, file.path, file.from ?? file.path)) take(hunk);
-    else if (!hidden.has(file.path)) {
-      hidden.add(file.path);
-      take({ ...file, hidden: true });
-    }
-  };
-}
-
 function dirtyWarning(submodules: readonly string[]): string | undefined {
   if (submodules.length === 0) return undefined;
-  const names = submodules.map((path) => shortened(path, 80));
+  const names = submodules.map((path) => shortenLine(path, 80));
   return `Changes inside of a submodule are not shown: ${listNames(names, 3)}.`;
 }
 
@@ -216,68 +206,67 @@ function dirtyWarning(submodules: readonly string[]): string | undefined {
 function compressDiff({ data }: CompressInput): string {
   const { files_changed, insertions = 0, deletions = 0 } = data;
   const what = data.staged === true ? "Diff (staged)" : "Diff";
-  const files = pathsOf(data.files);
+  const files = readPaths(data.files);
   const count = typeof files_changed === "number" ? files_changed : files.length;
   if (count === 0) return `${what}: no changes`;
   const sums = `${what}: ${count} ${count === 1 ? "file" : "files"}, +${insertions}/-${deletions} lines.`;
   return Number(data.offset) > 0 && data.hunks !== undefined
-    ? `${sums} ${pagePhrase(data)}`
-    : `${sums} Modified: ${listNames(namesOf(files), 3, count)}`;
+    ? `${sums} ${describePage(data)}`
+    : `${sums} Modified: ${listNames(shortenNames(files), 3, count)}`;
 }
 
 /** Names what this page has. The sums are those of the whole diff on every page. */
-function pagePhrase({ offset, returned, total, hunks }: CompressInput["data"]): string {
+function describePage({ offset, returned, total, hunks }: CompressInput["data"]): string {
   const first = Number(offset) + 1;
   const last = first + Number(returned) - 1;
   if (!(last >= first)) return `No hunks from ${first} on`;
   const range = `${first === last ? `Hunk ${first}` : `Hunks ${first}-${last}`}`;
-  const paths = wholeItems<DiffHunk>(hunks, ({ path }) => typeof path === "string").map(({ path }) => path);
+  const paths = readWholeItems<DiffHunk>(hunks, ({ path }) => typeof path === "string").map(({ path }) => path);
   const all = typeof total === "number" ? ` of ${total}` : "";
-  return `${range}${all}: ${listNames(namesOf([...new Set(paths)]), 3)}`;
+  return `${range}${all}: ${listNames(shortenNames([...new Set(paths)]), 3)}`;
 }
 
 /** The files are names, or items with a path. */
-function pathsOf(files: unknown): string[] {
+function readPaths(files: unknown): string[] {
   const given: readonly unknown[] = Array.isArray(files) ? files : [];
   return given
     .map((file) => (typeof file === "object" && file !== null ? (file as Partial<DiffHunk>).path : file))
     .filter((path) => typeof path === "string");
 }
 
-function namesOf(paths: readonly string[]): string[] {
-  return paths.map((path) => shortened(baseName(path), 40));
+function shortenNames(paths: readonly string[]): string[] {
+  return paths.map((path) => shortenLine(baseName(path), 40));
 }
 
 /** Like `git diff`, without the line of hashes. In other modes: like `git diff --name-status` or `--numstat`. */
 function renderDiff({ hunks, files }: PageData): string {
   if (hunks === undefined) {
-    return wholeItems<FileStat>(files, ({ path }) => typeof path === "string")
-      .map(statLine)
+    return readWholeItems<FileStat>(files, ({ path }) => typeof path === "string")
+      .map(renderStat)
       .join("\n");
   }
-  const shown: string[] = [];
+  const lines: string[] = [];
   let last: string | undefined;
-  for (const hunk of wholeItems<DiffHunk>(hunks, ({ path }) => typeof path === "string")) {
-    const heading = fileHeading(hunk).join("\n");
-    if (heading !== last) shown.push(heading);
+  for (const hunk of readWholeItems<DiffHunk>(hunks, ({ path }) => typeof path === "string")) {
+    const heading = renderHeading(hunk).join("\n");
+    if (heading !== last) lines.push(heading);
     last = heading;
-    if (hunk.header !== undefined) shown.push(hunk.header);
-    if (hunk.text !== undefined) shown.push(hunk.text);
+    if (hunk.header !== undefined) lines.push(hunk.header);
+    if (hunk.text !== undefined) lines.push(hunk.text);
   }
-  return shown.join("\n");
+  return lines.join("\n");
 }
 
-const changeLetters = { added: "A", deleted: "D", renamed: "R", copied: "C", conflict: "U" } as const;
-
-function statLine({ path, change, from, binary, mode, insertions, deletions }: FileStat): string {
+function renderStat({ path, change, from, binary, mode, insertions, deletions }: FileStat): string {
   const name = `${from === undefined ? "" : `${linePath(from)} => `}${linePath(path)}`;
   const changed = mode === undefined ? "" : ` (mode ${mode})`;
-  if (insertions === undefined) return `${change === undefined ? "M" : changeLetters[change]} ${name}${changed}`;
+  const letters = { added: "A", deleted: "D", renamed: "R", copied: "C", conflict: "U" } as const;
+  if (insertions === undefined) return `${change === undefined ? "M" : letters[change]} ${name}${changed}`;
   const kind = change === undefined || change === "renamed" ? "" : ` (${change})`;
   return `${binary ? "-\t-" : `${insertions}\t${deletions}`}\t${name}${kind}${changed}`;
 }
 
-function fileHeading({ path, change, from = path, binary, mode, hidden, header }: DiffHunk): string[] {
+function renderHeading({ path, change, from = path, binary, mode, hidden, header }: DiffHunk): string[] {
   if (change === "conflict")
     return [header === undefined ? `${unmerged}${linePath(path)}` : `diff --cc ${linePath(path)}`];
   const [oldName, newName] = [

@@ -10,16 +10,16 @@ import {
 } from "../session/index.ts";
 import { defineTool, type ToolValues } from "./define-tool.ts";
 import {
-  countOf,
+  addCutNote,
+  describeCount,
   failure,
   lateWarning,
   listNames,
+  quoteArgument,
   type Run,
-  shortened,
-  shown,
+  readWholeItems,
+  shortenLine,
   type ToolPlace,
-  wholeItems,
-  withCutNote,
 } from "./run.ts";
 import {
   gitFailure,
@@ -77,9 +77,15 @@ async function readCommits(values: ToolValues<typeof parameters>, run: Run): Pro
   if (typeof commit !== "string") {
     if (values.revision !== "HEAD" || commit.code !== "unknown_revision") return commit;
     const none = { ...values, dates, total: 0, commit: "none", notes: [] };
-    return (await headProblem(run)) ?? describe([], run, none);
+    return (await checkHead(run)) ?? describe([], run, none);
   }
-  const rest = [...authorFilter(values.author), ...dates.args, commit, ...repository.paths];
+  // Searches for plain text, not for an expression.
+  const rest = [
+    ...(values.author === undefined ? [] : ["--fixed-strings", "--regexp-ignore-case", `--author=${values.author}`]),
+    ...dates.args,
+    commit,
+    ...repository.paths,
+  ];
   return readLog(run, { ...values, dates, commit, rest, repository });
 }
 
@@ -91,20 +97,13 @@ interface Request {
   readonly dates: GitDates;
 }
 
-/** Searches for plain text, not for an expression. */
-function authorFilter(author: string | undefined): string[] {
-  return author === undefined ? [] : ["--fixed-strings", "--regexp-ignore-case", `--author=${author}`];
-}
-
 /** Counting a million commits takes seconds. Above this number the total is reported as "at least". */
-const countedAhead = 10_000;
+const maxCountedAhead = 10_000;
 
 /** git reads these numbers as 32 bits and fails above. */
 function countable(number: number): number {
   return Math.min(number, 2_000_000_000);
 }
-
-const formats = { oneline: "--format=%h%n%an%n%aI%n%s", full: "--format=%h%n%an%n%aI%n%B" } as const;
 
 async function readLog(
   run: Run,
@@ -112,38 +111,40 @@ async function readLog(
 ): Promise<ToolResult | ToolFailure> {
   const { offset, max_commits, mode } = request;
   const page = [`--skip=${countable(offset)}`, `--max-count=${countable(max_commits)}`];
-  const git = await startToolGit(run, ["log", "-z", "--no-color", formats[mode], ...page, ...rest]);
+  const format = `--format=%h%n%an%n%aI%n${mode === "full" ? "%B" : "%s"}`;
+  const git = await startToolGit(run, ["log", "-z", "--no-color", format, ...page, ...rest]);
   if (isFailure(git)) return git;
-  const counting = gitText(run, ["rev-list", "--count", `--max-count=${countable(offset) + countedAhead}`, ...rest]);
+  const counting = gitText(run, ["rev-list", "--count", `--max-count=${countable(offset) + maxCountedAhead}`, ...rest]);
   const commits: Commit[] = [];
-  for await (const batch of splitRecords(git.output, "\0")) commits.push(...batch.map(parseCommit));
+  for await (const batch of splitRecords(git.output, "\0")) {
+    for (const record of batch) {
+      const [hash = "", author = "", date = "", ...message] = decodeBytes(record).split("\n");
+      const text = message.join("\n").trim();
+      commits.push({ hash, author, date, message: addCutNote(cutText(text, 2_000)) });
+    }
+  }
   const end = await git.end;
   const counted = await counting;
   if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
   const total = typeof counted === "string" ? Number(counted) : undefined;
-  const notes = await notesOn(repository, run, total === 0);
-  return describe(commits, run, { ...request, total, notes });
-}
-
-async function notesOn({ named, isShallow }: Repository, run: Run, isEmpty: boolean): Promise<string[]> {
-  const submodule = isEmpty ? await submoduleNote(run, named) : undefined;
-  return [
-    ...(isShallow ? ["The clone is shallow and does not have older commits."] : []),
+  const submodule = total === 0 ? await submoduleNote(run, repository.named) : undefined;
+  const notes = [
+    ...(repository.isShallow ? ["The clone is shallow and does not have older commits."] : []),
     ...(submodule === undefined ? [] : [submodule]),
   ];
-}
-
-interface Listing extends Request {
-  readonly total: number | undefined;
-  readonly notes: readonly string[];
+  return describe(commits, run, { ...request, total, notes });
 }
 
 function describe(
   commits: readonly Commit[],
   run: Run,
-  { offset, max_commits, mode, commit, dates, total, notes }: Listing,
+  listing: Request & {
+    readonly total: number | undefined;
+    readonly notes: readonly string[];
+  },
 ): ToolResult {
-  const atLeast = total === offset + countedAhead;
+  const { offset, max_commits, mode, commit, dates, total, notes } = listing;
+  const atLeast = total === offset + maxCountedAhead;
   return {
     fields: { revision: commit.slice(0, 12), mode, ...dates.fields },
     itemsName: "commits",
@@ -160,18 +161,10 @@ function describe(
   };
 }
 
-const mostMessageCharacters = 2_000;
-
-function parseCommit(record: string): Commit {
-  const [hash = "", author = "", date = "", ...message] = decodeBytes(record).split("\n");
-  const text = message.join("\n").trim();
-  return { hash, author, date, message: withCutNote(cutText(text, mostMessageCharacters)) };
-}
-
 /** Like `git log --oneline`. In full: a line with hash, date and author, then the message, indented. */
 function renderLog({ commits, mode }: PageData): string {
-  const shown = wholeItems<Commit>(commits, ({ message }) => typeof message === "string");
-  return shown
+  const listed = readWholeItems<Commit>(commits, ({ message }) => typeof message === "string");
+  return listed
     .map(({ hash, author, date, message }) =>
       mode === "full" ? `${hash} ${date} ${author}\n${message.replace(/^(?=.)/gm, "    ")}` : `${hash} ${message}`,
     )
@@ -180,13 +173,13 @@ function renderLog({ commits, mode }: PageData): string {
 
 /** `15 commits. Recent: 1a2b3c4 Add store, 5d6e7f8 Fix paging, +13 more` */
 function compressLog({ data }: CompressInput): string {
-  const commits = wholeItems<Commit>(
+  const commits = readWholeItems<Commit>(
     data.commits,
     ({ hash, message }) => typeof hash === "string" && typeof message === "string",
   );
-  const count = countOf(data, ["commit", "commits"]);
+  const count = describeCount(data, ["commit", "commits"]);
   if (commits.length === 0) return data.total === 0 ? "No commits" : count;
-  const recent = commits.map(({ hash, message }) => `${hash} ${shortened(message.split("\n")[0] ?? "", 60)}`);
+  const recent = commits.map(({ hash, message }) => `${hash} ${shortenLine(message.split("\n")[0] ?? "", 60)}`);
   return `${count}. Recent: ${listNames(recent, 2)}`;
 }
 
@@ -199,9 +192,10 @@ interface GitDates {
   readonly fields: { readonly since?: string; readonly until?: string };
 }
 
-type Named = Readonly<Partial<Record<"since" | "until", string | undefined>>>;
-
-async function readDates(run: Run, named: Named): Promise<GitDates | ToolFailure> {
+async function readDates(
+  run: Run,
+  named: Readonly<Partial<Record<"since" | "until", string | undefined>>>,
+): Promise<GitDates | ToolFailure> {
   const args: string[] = [];
   const fields: { since?: string; until?: string } = {};
   for (const name of ["since", "until"] as const) {
@@ -210,39 +204,35 @@ async function readDates(run: Run, named: Named): Promise<GitDates | ToolFailure
     const option = isDate(text) ? await gitText(run, ["rev-parse", `--${name}=${text}`]) : "";
     if (typeof option !== "string") return option;
     const seconds = Number(/^--m(?:ax|in)-age=(\d+)$/.exec(option.trim())?.[1] ?? Number.NaN);
-    if (Number.isNaN(seconds) || !isSameDay(text, seconds)) return noDate(name, text);
+    if (Number.isNaN(seconds) || !isSameDay(text, seconds)) {
+      const hint = "Such as 2026-01-31, `2026-01-31 14:00`, `yesterday` or `2 weeks ago`.";
+      return failure("invalid_argument", `${name} is not a date: ${quoteArgument(text)}.`, hint);
+    }
     args.push(option.trim());
     fields[name] = `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
   }
   return { args, fields };
 }
 
-function noDate(name: string, text: string): ToolFailure {
-  const hint = "Such as 2026-01-31, `2026-01-31 14:00`, `yesterday` or `2 weeks ago`.";
-  return failure("invalid_argument", `${name} is not a date: ${shown(text)}.`, hint);
-}
-
 /** Words that git knows (its date.c, 2.39), and words that people write between them. */
-const words =
+const dateWords =
   /^((second|minute|hour|day|week|month|year|fortnight)s?|ago|last|zero|one|two|three|four|five|six|seven|eight|nine|ten|now|today|yesterday|noon|midnight|tea|never|am|pm|t|z|utc|gmt|st|nd|rd|th|at|on|of|the|and|[ecmp][sd]t|ces?t|bst|jst|jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?|(sun|mon|tues?|wed(nes)?|thu(rs?)?|fri|sat(ur)?)(day)?)$/;
 
 function isDate(text: string): boolean {
   const found = text.toLowerCase().match(/[a-z]+/g) ?? [];
-  return /^[\w\s:.,/@+-]*\w[\w\s:.,/@+-]*$/.test(text) && found.every((word) => words.test(word));
+  return /^[\w\s:.,/@+-]*\w[\w\s:.,/@+-]*$/.test(text) && found.every((word) => dateWords.test(word));
 }
-
-const dayMs = 86_400_000;
 
 /** git ignores a year that it does not know, such as 2100. The current time of day and time zone may be added. */
 function isSameDay(text: string, seconds: number): boolean {
   const [, year, month, day] = /^\s*(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})/.exec(text) ?? [];
   if (year === undefined) return true;
   const named = Date.UTC(Number(year), Number(month) - 1, Number(day));
-  return Number(month) <= 12 && Math.abs(named - seconds * 1000) <= 2 * dayMs;
+  return Number(month) <= 12 && Math.abs(named - seconds * 1000) <= 2 * 86_400_000;
 }
 
 /** Returns why HEAD has no commit, or undefined if its branch has no commit yet. */
-async function headProblem(run: Run): Promise<ToolFailure | undefined> {
+async function checkHead(run: Run): Promise<ToolFailure | undefined> {
   const branch = await gitText(run, ["symbolic-ref", "--quiet", "HEAD"]);
   const wanted = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
   const commit = typeof branch === "string" ? await gitText(run, [...wanted, branch.trim()]) : branch;

@@ -8,8 +8,8 @@ import {
   type ToolFailure,
   type ToolResult,
 } from "../session/index.ts";
-import { createWindow, defineTool, type ToolValues, type Window } from "./define-tool.ts";
-import { lateWarning, linePath, type Run, shortened, type ToolPlace, wholeItems } from "./run.ts";
+import { createWindow, defineTool, type Window } from "./define-tool.ts";
+import { lateWarning, linePath, type Run, readWholeItems, shortenLine, type ToolPlace } from "./run.ts";
 import { deniedByGit, deniedWarning } from "./source/contained-path.ts";
 import {
   belowRoot,
@@ -22,7 +22,7 @@ import {
 } from "./source/repository.ts";
 
 /** A path in several states is one item, such as staged and then changed again. */
-export interface ChangedFile {
+interface ChangedFile {
   readonly path: string;
   readonly staged?: string;
   readonly unstaged?: string;
@@ -46,18 +46,13 @@ export function createVcsStatus(place: ToolPlace): BudgetedTool<"vcs_status"> {
       parameters,
       compress: compressStatus,
       renderText: renderStatus,
-      run: showStatus,
+      run: async ({ path, offset }, run) => {
+        const repository = await openRepository(run, path);
+        return isFailure(repository) ? repository : readStatus(run, offset, repository);
+      },
     },
     place,
   );
-}
-
-async function showStatus(
-  { path, offset }: ToolValues<typeof parameters>,
-  run: Run,
-): Promise<ToolResult | ToolFailure> {
-  const repository = await openRepository(run, path);
-  return isFailure(repository) ? repository : readStatus(run, offset, repository);
 }
 
 async function readStatus(
@@ -77,7 +72,7 @@ async function readStatus(
   const end = await git.end;
   if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
   const late = run.timedOut();
-  const notes = await notesOn(run, { window, named, git });
+  const notes = await listNotes(run, { window, named, git });
   return {
     fields: {
       ...reader.branch,
@@ -98,13 +93,15 @@ async function readStatus(
   };
 }
 
-interface Listed {
-  readonly window: Window<ChangedFile>;
-  readonly named: string;
-  readonly git: GitProcess;
-}
-
-async function notesOn(run: Run, { window, named, git }: Listed): Promise<string[]> {
+async function listNotes(
+  run: Run,
+  options: {
+    readonly window: Window<ChangedFile>;
+    readonly named: string;
+    readonly git: GitProcess;
+  },
+): Promise<string[]> {
+  const { window, named, git } = options;
   if (run.timedOut()) return [];
   const submodule = window.total() === 0 ? await submoduleNote(run, named) : undefined;
   const changed = window.items.filter(({ unstaged }) => unstaged === "modified").map(({ path }) => path);
@@ -112,15 +109,9 @@ async function notesOn(run: Run, { window, named, git }: Listed): Promise<string
   return [submodule ?? [], filtered ?? [], git.notes].flat();
 }
 
-interface StatusReader {
-  read(record: string): void;
-  readonly branch: Record<string, string | number>;
-  readonly counts: Record<"staged" | "modified" | "untracked" | "conflicts", number>;
-}
-
 /** The format is described in git-status(1), "Porcelain Format Version 2". Its paths start at the repository, ours at
  *  the root. */
-function createStatusReader(window: Window<ChangedFile>, prefix: string): StatusReader {
+function createStatusReader(window: Window<ChangedFile>, prefix: string) {
   const branch: Record<string, string | number> = {};
   const counts = { staged: 0, modified: 0, untracked: 0, conflicts: 0 };
   let renamed: string | undefined;
@@ -152,9 +143,6 @@ function parseBranch(record: string): Record<string, string | number> {
   return { ahead: Math.abs(Number(values[0])), behind: Math.abs(Number(values[1])) };
 }
 
-/** Number of fields before the path, by kind of record. */
-const fieldsBefore: Readonly<Record<string, number>> = { "1": 8, "2": 9, u: 10, "?": 1 };
-
 const states: Readonly<Record<string, string>> = {
   M: "modified",
   A: "added",
@@ -167,31 +155,30 @@ const states: Readonly<Record<string, string>> = {
 function parseChange(record: string): ChangedFile {
   const kind = record[0] ?? "";
   const fields = record.split(" ");
-  const path = decodeBytes(fields.slice(fieldsBefore[kind]).join(" "));
+  // The number of fields before the path.
+  const start: Readonly<Record<string, number>> = { "1": 8, "2": 9, u: 10, "?": 1 };
+  const path = decodeBytes(fields.slice(start[kind]).join(" "));
   if (kind === "?") return { path, untracked: true };
   if (kind === "u") return { path, conflict: true };
   const [staged = ".", unstaged = "."] = fields[1] ?? "";
+  // `N...` if it is not a submodule. Otherwise `S` and, for each kind of change, a letter or a dot.
+  const field = fields[2] ?? "";
+  const kinds = ["new commits", "modified files", "untracked files"];
+  const changed = kinds.filter((_, index) => field.startsWith("S") && /[CMU]/.test(field[index + 1] ?? ""));
   return {
     path,
     ...(staged === "." ? {} : { staged: states[staged] ?? staged }),
     ...(unstaged === "." ? {} : { unstaged: states[unstaged] ?? unstaged }),
-    ...submoduleOf(fields[2] ?? ""),
+    ...(changed.length === 0 ? {} : { submodule: changed.join(", ") }),
   };
-}
-
-/** `N...` if it is not a submodule. Otherwise `S` and, for each kind of change, a letter or a dot. */
-function submoduleOf(field: string): { submodule?: string } {
-  const kinds = ["new commits", "modified files", "untracked files"];
-  const changed = kinds.filter((_, index) => field.startsWith("S") && /[CMU]/.test(field[index + 1] ?? ""));
-  return changed.length === 0 ? {} : { submodule: changed.join(", ") };
 }
 
 /** `main [ahead 2]: 1 staged, 2 modified, 1 untracked`, or `main (clean) [ahead 2]` */
 function compressStatus({ data }: CompressInput): string {
-  const branch = shortened(String(data.branch ?? "?"), 80);
-  const distance = positive(data, ["ahead", "behind"]).map((name) => `${name} ${data[name]}`);
+  const branch = shortenLine(String(data.branch ?? "?"), 80);
+  const distance = findPositive(data, ["ahead", "behind"]).map((name) => `${name} ${data[name]}`);
   const upstream = distance.length === 0 ? "" : ` [${distance.join(", ")}]`;
-  const kinds = positive(data, ["staged", "modified", "untracked", "conflicts"]);
+  const kinds = findPositive(data, ["staged", "modified", "untracked", "conflicts"]);
   if (kinds.length > 0) return `${branch}${upstream}: ${kinds.map((name) => `${data[name]} ${name}`).join(", ")}`;
   if (data.total === undefined && data.clean === undefined)
     return `${branch} (stopped before a change was found)${upstream}`;
@@ -201,24 +188,25 @@ function compressStatus({ data }: CompressInput): string {
 /** Like `git status --short --branch`. */
 function renderStatus(page: PageData): string {
   const { branch = "?", upstream, changes } = page;
-  const distance = positive(page, ["ahead", "behind"]).map((name) => `${name} ${page[name]}`);
+  const distance = findPositive(page, ["ahead", "behind"]).map((name) => `${name} ${page[name]}`);
   const heading = `## ${branch}${upstream === undefined ? "" : `...${upstream}`}`;
-  const files = wholeItems<ChangedFile>(changes, ({ path }) => typeof path === "string");
-  return [`${heading}${distance.length === 0 ? "" : ` [${distance.join(", ")}]`}`, ...files.map(changeLine)].join("\n");
+  const files = readWholeItems<ChangedFile>(changes, ({ path }) => typeof path === "string");
+  return [`${heading}${distance.length === 0 ? "" : ` [${distance.join(", ")}]`}`, ...files.map(renderChange)].join(
+    "\n",
+  );
 }
 
-const letters: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries(states).map(([letter, state]) => [state, letter]),
-);
-
-function changeLine({ path, staged, unstaged, untracked, conflict, submodule, from }: ChangedFile): string {
-  const letterOf = (state: string | undefined): string => (state === undefined ? " " : (letters[state] ?? "?"));
-  const marks = untracked ? "??" : conflict ? "UU" : `${letterOf(staged)}${letterOf(unstaged)}`;
+function renderChange({ path, staged, unstaged, untracked, conflict, submodule, from }: ChangedFile): string {
+  const findLetter = (state: string | undefined): string => {
+    if (state === undefined) return " ";
+    return Object.keys(states).find((letter) => states[letter] === state) ?? "?";
+  };
+  const marks = untracked ? "??" : conflict ? "UU" : `${findLetter(staged)}${findLetter(unstaged)}`;
   const old = from === undefined ? "" : `${linePath(from)} -> `;
   return `${marks} ${old}${linePath(path)}${submodule === undefined ? "" : ` (submodule: ${submodule})`}`;
 }
 
 /** Leaves out counts of zero. */
-function positive(data: CompressInput["data"], names: readonly string[]): string[] {
+function findPositive(data: CompressInput["data"], names: readonly string[]): string[] {
   return names.filter((name) => typeof data[name] === "number" && data[name] !== 0);
 }

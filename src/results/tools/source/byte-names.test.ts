@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { diskName, isByteName, nameOfBytes, shownName } from "./contained-path.ts";
+import { decodeName, diskName, displayName, isByteName } from "./contained-path.ts";
 
 test("every name of bytes becomes one string, which becomes the same bytes", () => {
   const bytes = fc.array(
@@ -12,17 +12,17 @@ test("every name of bytes becomes one string, which becomes the same bytes", () 
   );
   const check = (parts: number[][]) => {
     const given = Buffer.from(parts.flat());
-    const name = nameOfBytes(given.toString("latin1"));
+    const name = decodeName(given.toString("latin1"));
     expect(Buffer.from(diskName(name))).toEqual(given);
-    expect(Buffer.from(shownName(name)).toString()).toBe(shownName(name));
+    expect(Buffer.from(displayName(name)).toString()).toBe(displayName(name));
     expect(isByteName(name)).toBe(!given.equals(Buffer.from(given.toString())));
   };
   fc.assert(fc.property(bytes, check), { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 500 });
 });
 
 test("bytes that are not UTF-8 are shown as U+FFFD, the rest unchanged", () => {
-  const name = nameOfBytes(Buffer.from([...Buffer.from("ü😀"), 0xff, 0xfe, 0x2e]).toString("latin1"));
-  expect(shownName(name)).toBe("ü😀\uFFFD\uFFFD.");
-  expect(shownName(nameOfBytes(Buffer.from("a\uFFFDb").toString("latin1")))).toBe("a\uFFFDb");
-  expect(isByteName(nameOfBytes(Buffer.from("a\uFFFDb").toString("latin1")))).toBe(false);
+  const name = decodeName(Buffer.from([...Buffer.from("ü😀"), 0xff, 0xfe, 0x2e]).toString("latin1"));
+  expect(displayName(name)).toBe("ü😀\uFFFD\uFFFD.");
+  expect(displayName(decodeName(Buffer.from("a\uFFFDb").toString("latin1")))).toBe("a\uFFFDb");
+  expect(isByteName(decodeName(Buffer.from("a\uFFFDb").toString("latin1")))).toBe(false);
 });

@@ -6,7 +6,7 @@ import { type FileHandle, open, opendir, realpath, stat } from "node:fs/promises
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { decodeBytes, followLinks, isGitInternal, isInside, refuseOpened } from "../../../host/index.ts";
 import { isFailure, type ToolFailure } from "../../session/index.ts";
-import { failure, numbered, shown } from "../run.ts";
+import { failure, formatCount, quoteArgument } from "../run.ts";
 
 export interface ContainedPath {
   /** Relative to the root, with slashes, as it was named. "." for the root itself. */
@@ -20,22 +20,26 @@ export interface ContainedPath {
 /** Refuses a path that leaves the root by its name or through a link, and a path inside git's own files. */
 export async function containPath(root: string, path: string): Promise<ContainedPath | ToolFailure> {
   if (path.includes("\0")) return failure("invalid_argument", "path contains a NUL byte.");
-  const realRoot = realRootOf(root);
+  const realRoot = resolveRoot(root);
   if (typeof realRoot !== "string") return realRoot;
   const named = resolve(root, path);
   const below = [root, realRoot].find((each) => isInside(named, resolve(each)));
-  if (below === undefined) return outside(path, "is outside of the root.");
+  if (below === undefined) return refuseOutside(path, "is outside of the root.");
   const way = relative(resolve(below), named);
-  const real = await realPathOf(resolve(realRoot, way), path);
+  const real = await resolveLinks(resolve(realRoot, way), path);
   if (typeof real !== "string") return real;
-  if (!isInside(real, realRoot)) return outside(path, "leaves the root through a symbolic link.");
+  if (!isInside(real, realRoot)) return refuseOutside(path, "leaves the root through a symbolic link.");
   if (isGitInternal(way) || isGitInternal(relative(realRoot, real))) {
-    return failure("refused_path", `${shown(path)} belongs to git.`, "Use vcs_log, vcs_diff, vcs_status or vcs_blame.");
+    return failure(
+      "refused_path",
+      `${quoteArgument(path)} belongs to git.`,
+      "Use vcs_log, vcs_diff, vcs_status or vcs_blame.",
+    );
   }
-  return { path: slashed(way), real, realPath: slashed(relative(realRoot, real)) };
+  return { path: joinSlashes(way), real, realPath: joinSlashes(relative(realRoot, real)) };
 }
 
-function slashed(way: string): string {
+function joinSlashes(way: string): string {
   return way === "" ? "." : way.split(sep).join("/");
 }
 
@@ -53,12 +57,12 @@ export async function containExisting(root: string, path: string): Promise<Exist
     if (stats.isDirectory()) await (await opendir(contained.real)).close();
     return { ...contained, stats };
   } catch (error) {
-    if (isDenied(error)) return failure("unreadable", `${shown(path)} cannot be read: permission denied.`);
-    return failure("not_found", `${shown(path)} does not exist.`, "Use project_files to list existing files.");
+    if (isDenied(error)) return failure("unreadable", `${quoteArgument(path)} cannot be read: permission denied.`);
+    return failure("not_found", `${quoteArgument(path)} does not exist.`, "Use project_files to list existing files.");
   }
 }
 
-function realRootOf(root: string): string | ToolFailure {
+function resolveRoot(root: string): string | ToolFailure {
   try {
     const real = realpathSync.native(root);
     // The dot shows whether the directory can be entered, which its parent cannot show.
@@ -72,25 +76,24 @@ function realRootOf(root: string): string | ToolFailure {
   return failure("unreadable", "The root of the project is not a directory.");
 }
 
-async function realPathOf(path: string, named: string): Promise<string | ToolFailure> {
+async function resolveLinks(path: string, named: string): Promise<string | ToolFailure> {
   try {
     return await followLinks(path);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === undefined) throw error;
-    return failure("not_found", `${shown(named)} ${reasons[code] ?? `cannot be reached (${code})`}.`);
+    const reasons: Readonly<Record<string, string>> = {
+      ELOOP: "is a circle of symbolic links",
+      ENOTDIR: "uses a file as a directory",
+      EACCES: "cannot be reached: permission denied",
+      ENAMETOOLONG: "is too long for a path",
+    };
+    return failure("not_found", `${quoteArgument(named)} ${reasons[code] ?? `cannot be reached (${code})`}.`);
   }
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ELOOP: "is a circle of symbolic links",
-  ENOTDIR: "uses a file as a directory",
-  EACCES: "cannot be reached: permission denied",
-  ENAMETOOLONG: "is too long for a path",
-};
-
-function outside(path: string, how: string): ToolFailure {
-  return failure("outside_root", `${shown(path)} ${how}`, "Paths are relative to the root of the project.");
+function refuseOutside(path: string, how: string): ToolFailure {
+  return failure("outside_root", `${quoteArgument(path)} ${how}`, "Paths are relative to the root of the project.");
 }
 
 /** Returns whether the directories of listed files are below the root. git also lists tracked files in a directory that
@@ -106,15 +109,15 @@ export function createContainedDirectories(root: string): (path: string) => Prom
   };
   return (path) => {
     const directory = dirname(path);
-    const answer = known.get(directory) ?? look(directory).catch(outsideUnlessDenied);
+    const answer =
+      known.get(directory) ??
+      look(directory).catch((error) => {
+        if (isDenied(error)) throw error;
+        return false;
+      });
     known.set(directory, answer);
     return answer;
   };
-}
-
-function outsideUnlessDenied(error: unknown): boolean {
-  if (isDenied(error)) throw error;
-  return false;
 }
 
 /** Returns the real path of a directory as a byte string, because its name need not be UTF-8. */
@@ -136,7 +139,7 @@ export function deniedByGit(stderr: string): number {
 /** Returns undefined if every directory was read. */
 export function deniedWarning(directories: number): string | undefined {
   if (directories === 0) return undefined;
-  const which = numbered(directories, ["directory", "directories"]);
+  const which = formatCount(directories, ["directory", "directories"]);
   return `${which} could not be read. ${directories === 1 ? "Its" : "Their"} files may be missing here.`;
 }
 
@@ -158,7 +161,7 @@ export async function openRegular(path: string | Buffer, root: string): Promise<
 // occurs in decoded text. So names sort, match and compare as strings, and two different names never become equal.
 
 /** Returns the name that a byte string stands for. */
-export function nameOfBytes(bytes: string): string {
+export function decodeName(bytes: string): string {
   const text = decodeBytes(bytes);
   return text.includes("\uFFFD") ? decodeParts(Buffer.from(bytes, "latin1")) : text;
 }
@@ -178,7 +181,7 @@ export function diskName(name: string): string | Buffer {
 }
 
 /** Returns the name as a person or a model sees it. */
-export function shownName(name: string): string {
+export function displayName(name: string): string {
   return name.replace(/(?<![\ud800-\udbff])[\udc80-\udcff]/g, "\uFFFD");
 }
 
@@ -189,12 +192,10 @@ export function byteNamesWarning(count: number): string | undefined {
   return `${files} not UTF-8, shown with U+FFFD: no call can name such a file.`;
 }
 
-const mostBytes = 4;
-
 function decodeParts(bytes: Buffer): string {
   let text = "";
   for (let at = 0; at < bytes.length; ) {
-    const length = characterLength(bytes, at);
+    const length = measureCharacter(bytes, at);
     text += length === 0 ? String.fromCharCode(0xdc00 + (bytes[at] ?? 0)) : bytes.toString("utf8", at, at + length);
     at += Math.max(length, 1);
   }
@@ -202,8 +203,8 @@ function decodeParts(bytes: Buffer): string {
 }
 
 /** Returns the bytes of the character that begins here, or 0 if none does. */
-function characterLength(bytes: Buffer, at: number): number {
-  for (let length = 1; length <= Math.min(mostBytes, bytes.length - at); length++) {
+function measureCharacter(bytes: Buffer, at: number): number {
+  for (let length = 1; length <= Math.min(4, bytes.length - at); length++) {
     if (isUtf8(bytes.subarray(at, at + length))) return length;
   }
   return 0;

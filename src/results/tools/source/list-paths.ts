@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { hashed, type IgnoreRules, loadIgnoreRules, splitRecords } from "../../../host/index.ts";
 import { isFailure, type ToolFailure } from "../../session/index.ts";
 import type { Run } from "../run.ts";
-import { type ContainedPath, containExisting, deniedByGit, diskName, isDenied, nameOfBytes } from "./contained-path.ts";
+import { type ContainedPath, containExisting, decodeName, deniedByGit, diskName, isDenied } from "./contained-path.ts";
 import { startListing } from "./repository.ts";
 
 export interface PathList {
@@ -54,13 +54,16 @@ interface Found {
 /** git lists nothing below a directory that it ignores or that is another repository. Such a path was named on
  *  purpose. */
 async function* readBatches(run: Run, named: Named, found: Found): AsyncGenerator<string[]> {
-  const listed = await gitPaths(run, named.path, found.hash);
+  const listed = await listByGit(run, named.path, found.hash);
   const git = isFailure(listed) ? undefined : listed;
   if (isFailure(listed) && listed.code === "refused_repository") found.refusal = listed.message;
   let known = false;
   let isListed = false;
   for await (const batch of git?.batches ?? []) {
-    const below = named.isDirectory ? batch.filter((each) => !isItself(each, named.path)) : batch;
+    // A submodule is one entry, like a repository that git does not know and a link to a directory.
+    const below = named.isDirectory
+      ? batch.filter((each) => !(each === named.path || each === `${named.path}/`))
+      : batch;
     known ||= batch.length > 0;
     isListed ||= below.length > 0;
     yield below;
@@ -78,34 +81,22 @@ async function* readBatches(run: Run, named: Named, found: Found): AsyncGenerato
   }
 }
 
-/** A submodule is one entry, like a repository that git does not know and a link to a directory. */
-function isItself(entry: string, path: string): boolean {
-  return entry === path || entry === `${path}/`;
-}
-
 function walked({ root, signal }: Run, named: Named, found: Found): AsyncIterable<string[]> | string[][] {
   const { path, isDirectory } = named;
   return isDirectory ? walkPaths({ root, path, signal, found }) : [[path]];
 }
 
-interface GitPaths {
-  /** Sorted by bytes. A nested repository that git does not know ends with a slash. */
-  readonly batches: AsyncIterable<string[]>;
-  /** Call it after the batches were read. */
-  succeeded(): Promise<boolean>;
-  /** The number of directories that cannot be read. Call it after the batches were read. */
-  denied(): Promise<number>;
-}
-
 /** Lists what git tracks below `path` and what it would track, each path once. */
-async function gitPaths(run: Run, path: string, hash: Hash): Promise<GitPaths | ToolFailure> {
+async function listByGit(run: Run, path: string, hash: Hash) {
   // The letters of `-t`: `?` is not tracked, `S` is not checked out.
   const git = await startListing(run, ["-t", "--cached", "--others"], path);
   if (isFailure(git)) return git;
   return {
     batches: mergeKinds(splitRecords(hashed(git.output, hash), "\0")),
-    succeeded: async () => (await git.end).code === 0,
-    denied: async () => deniedByGit((await git.end).stderr),
+    /** Call it after the batches were read. */
+    succeeded: async (): Promise<boolean> => (await git.end).code === 0,
+    /** The number of directories that cannot be read. Call it after the batches were read. */
+    denied: async (): Promise<number> => deniedByGit((await git.end).stderr),
   };
 }
 
@@ -127,13 +118,13 @@ async function* mergeKinds(records: AsyncIterable<string[]>): AsyncGenerator<str
       if (record.startsWith("S") || path === last) continue;
       last = path;
       for (let other = others[next]; other !== undefined && other < path; other = others[++next]) {
-        merged.push(nameOfBytes(other));
+        merged.push(decodeName(other));
       }
-      merged.push(nameOfBytes(path));
+      merged.push(decodeName(path));
     }
     yield merged;
   }
-  yield others.slice(next).map(nameOfBytes);
+  yield others.slice(next).map(decodeName);
 }
 
 interface Walk {
@@ -164,7 +155,7 @@ interface Step extends Walk {
 
 async function* walk({ root, path, entries, rules, signal, found }: Step): AsyncGenerator<string[]> {
   let files: string[] = [];
-  for (const name of sortedNames(entries)) {
+  for (const name of sortNames(entries)) {
     if (signal.aborted) break;
     const isDirectory = name.endsWith("/");
     const entry = path + name;
@@ -203,7 +194,7 @@ async function readEntries(path: string, found: Walk["found"]): Promise<Entry[]>
   if (!entries.some(({ name }) => name.includes("\uFFFD"))) return entries;
   const byBytes = await readdir(directory, { withFileTypes: true, encoding: "buffer" }).catch(() => []);
   return byBytes.map((entry) => ({
-    name: nameOfBytes(entry.name.toString("latin1")),
+    name: decodeName(entry.name.toString("latin1")),
     isFile: () => entry.isFile(),
     isDirectory: () => entry.isDirectory(),
     isSymbolicLink: () => entry.isSymbolicLink(),
@@ -211,7 +202,7 @@ async function readEntries(path: string, found: Walk["found"]): Promise<Entry[]>
 }
 
 /** A slash at the end sorts a directory where its files are. Sockets and devices are skipped. */
-function sortedNames(entries: readonly Entry[]): string[] {
+function sortNames(entries: readonly Entry[]): string[] {
   const names = entries.flatMap((entry) => {
     if (entry.isDirectory()) return `${entry.name}/`;
     return entry.isFile() || entry.isSymbolicLink() ? entry.name : [];

@@ -12,7 +12,7 @@ import {
   splitRecords,
 } from "../../../host/index.ts";
 import { isFailure, type ToolFailure } from "../../session/index.ts";
-import { failure, listNames, type Run, shortened, shown } from "../run.ts";
+import { failure, listNames, quoteArgument, type Run, shortenLine } from "../run.ts";
 import { type ContainedPath, containPath } from "./contained-path.ts";
 
 /** Returns the whole output of a command with little output, or a failure. */
@@ -44,7 +44,7 @@ export async function openRepository(run: Run, path: string | undefined): Promis
   const contained = await containPath(run.root, path ?? ".");
   if (isFailure(contained)) return contained;
   const repository = await inspectRepository(run);
-  if ("refused" in repository) return refusalFailure(repository, run);
+  if ("refused" in repository) return explainRefusal(repository, run);
   const { prefix, isShallow } = repository;
   const named = contained.path;
   const paths = prefix === "" && named === "." ? ["--"] : ["--", named];
@@ -56,9 +56,6 @@ export function belowRoot(path: string, prefix: string): string {
   return path.startsWith(prefix) ? path.slice(prefix.length) : path;
 }
 
-/** That many names fit on a command line. */
-const mostAsked = 200;
-
 /** Files with a filter (such as git-lfs) differ from their commit although nothing was changed, because the filter does
  *  not run. `paths` are the files that git reports as changed. */
 export async function filterWarning(
@@ -67,14 +64,15 @@ export async function filterWarning(
   paths: readonly string[],
 ): Promise<string | undefined> {
   if (filters.size === 0 || paths.length === 0) return undefined;
-  const text = await gitText(run, ["check-attr", "-z", "filter", "--", ...paths.slice(0, mostAsked)]);
+  // That many names fit on a command line.
+  const text = await gitText(run, ["check-attr", "-z", "filter", "--", ...paths.slice(0, 200)]);
   if (typeof text !== "string") return undefined;
   // Reads `PATH NUL filter NUL VALUE NUL` repeatedly.
   const fields = text.split("\0");
   const named = new Set(fields.filter((value, index) => index % 3 === 2 && filters.has(value)));
   if (named.size === 0) return undefined;
   const names = listNames(
-    [...named].map((name) => shortened(name, 40)),
+    [...named].map((name) => shortenLine(name, 40)),
     3,
   );
   return `Filters do not run (${names}), so files with one may be shown as changed although they are not.`;
@@ -88,7 +86,7 @@ export async function resolveCommit(run: Run, revision: string): Promise<string 
   if (typeof found !== "string" && found.code !== "git_failed") return found;
   return failure(
     "unknown_revision",
-    `There is no commit ${shown(revision)}.`,
+    `There is no commit ${quoteArgument(revision)}.`,
     "Use a hash from vcs_log, a branch or a tag.",
   );
 }
@@ -102,25 +100,25 @@ export async function startToolGit(
   settings?: readonly string[],
 ): Promise<GitProcess | ToolFailure> {
   const git = await readGit(run, args, settings);
-  return "refused" in git ? refusalFailure(git, run) : git;
+  return "refused" in git ? explainRefusal(git, run) : git;
 }
 
-function refusalFailure({ refused, reason }: GitRefusal, { timeoutMs }: Run): ToolFailure {
+function explainRefusal({ refused, reason }: GitRefusal, { timeoutMs }: Run): ToolFailure {
   switch (refused) {
     case "ended":
       return failure("timed_out", `git took longer than ${timeoutMs / 1000} s.`);
     case "no_repository":
       return failure("not_a_repository", "The root is not in a git repository.");
     case "owner":
-      return failure("git_failed", `${capital(reason)}.`, "Ask the user to add it to git's safe.directory.");
+      return failure("git_failed", `${capitalize(reason)}.`, "Ask the user to add it to git's safe.directory.");
     case "unsafe":
       return failure("refused_repository", `git does not run in this repository: ${cutText(reason, 300).text}.`);
     default:
-      return failure("git_failed", `${capital(cutText(reason, 300).text)}.`);
+      return failure("git_failed", `${capitalize(cutText(reason, 300).text)}.`);
   }
 }
 
-function capital(text: string): string {
+function capitalize(text: string): string {
   return text.startsWith("git ") ? text : text.charAt(0).toUpperCase() + text.slice(1);
 }
 
@@ -139,12 +137,6 @@ export function gitFailure({ stderr }: ProcessEnd): ToolFailure {
 
 /** Returns a sentence for a call that found nothing, if `path`, relative to the root, is in a submodule. */
 export async function submoduleNote(run: Run, path: string): Promise<string | undefined> {
-  const submodule = await submoduleAround(run, path);
-  if (submodule === undefined) return undefined;
-  return `${shown(path)} is in the submodule ${shown(submodule)}, which has its own history.`;
-}
-
-async function submoduleAround(run: Run, path: string): Promise<string | undefined> {
   const names = path.split("/").slice(0, -1);
   const [top] = names;
   if (top === undefined) return undefined;
@@ -156,7 +148,9 @@ async function submoduleAround(run: Run, path: string): Promise<string | undefin
       // `MODE HASH STAGE TAB NAME`. The mode shows whether it is a submodule.
       if (!record.startsWith("160000 ")) continue;
       const name = decodeBytes(record.slice(record.indexOf("\t") + 1));
-      if (directories.has(name)) return name;
+      if (directories.has(name)) {
+        return `${quoteArgument(path)} is in the submodule ${quoteArgument(name)}, which has its own history.`;
+      }
     }
   }
   return undefined;

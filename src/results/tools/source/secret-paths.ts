@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import { isSecretName } from "../../../core/text/index.ts";
 import type { ToolFailure } from "../../session/index.ts";
-import { failure, listNames, numbered, shortened, shown, type ToolPlace } from "../run.ts";
+import { failure, formatCount, listNames, quoteArgument, shortenLine, type ToolPlace } from "../run.ts";
 import type { ContainedPath } from "./contained-path.ts";
 
 /** Checks all names of the file, relative to the root, because a link's name says nothing about its target. */
@@ -17,18 +17,18 @@ export async function refuseSecret(
 ): Promise<ToolFailure | undefined> {
   if (!isSecretPath(place, path, realPath)) return undefined;
   if ((await stat(real).catch(() => undefined))?.isDirectory()) return undefined;
-  const leads = path === realPath ? "" : `, which leads to ${shown(realPath)},`;
+  const leads = path === realPath ? "" : `, which leads to ${quoteArgument(realPath)},`;
   const hint = "Ask the user to add it to `allow` in Plimsoll's configuration.";
-  return failure("denied", `${shown(path)}${leads} usually contains secrets and is not shown.`, hint);
+  return failure("denied", `${quoteArgument(path)}${leads} usually contains secrets and is not shown.`, hint);
 }
 
 /** `2 files were not searched`, and why. Undefined if there are none. */
 export function secretWarning(paths: readonly string[], what: "searched" | "shown"): string | undefined {
   if (paths.length === 0) return undefined;
   const names = listNames(
-    paths.map((path) => shortened(path, 80)),
+    paths.map((path) => shortenLine(path, 80)),
     3,
   );
-  const files = numbered(paths.length, ["file was", "files were"]);
+  const files = formatCount(paths.length, ["file was", "files were"]);
   return `${files} not ${what}, because ${paths.length === 1 ? "it usually contains" : "they usually contain"} secrets: ${names}.`;
 }

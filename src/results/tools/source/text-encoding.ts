@@ -7,12 +7,12 @@ import { type CutText, cutText } from "../../../core/text/index.ts";
 export type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "latin1";
 
 /** Enough to decide, and little enough to read from every file. */
-const sampleBytes = 64 * 1024;
+const maxSampleBytes = 64 * 1024;
 
 /** Detects the encoding from the first bytes of an open file. */
 export async function sampleEncoding(handle: FileHandle): Promise<Encoding | "binary"> {
-  const sample = Buffer.alloc(sampleBytes);
-  const { bytesRead } = await handle.read(sample, 0, sampleBytes, 0);
+  const sample = Buffer.alloc(maxSampleBytes);
+  const { bytesRead } = await handle.read(sample, 0, maxSampleBytes, 0);
   return detectEncoding(sample.subarray(0, bytesRead));
 }
 
@@ -27,7 +27,7 @@ function detectEncoding(sample: Buffer): Encoding | "binary" {
 
 /** A sample may end inside a character. That character is ignored. */
 function withoutCutCharacter(sample: Buffer): Buffer {
-  if (sample.length < sampleBytes) return sample;
+  if (sample.length < maxSampleBytes) return sample;
   for (let back = 1; back <= 4; back++) {
     const byte = sample[sample.length - back] ?? 0;
     if (byte < 0x80) return sample;
@@ -60,14 +60,14 @@ function decodeWholeLine(bytes: string, encoding: Encoding | undefined): string 
   // Most lines are ASCII, which a decoder takes several times as long for. UTF-16 has other bytes.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: every ASCII character is meant, control characters too.
   if (!encoding?.startsWith("utf-16") && /^[\x00-\x7f]*$/.test(bytes)) return bytes;
-  const buffer = halvesTrimmed(Buffer.from(bytes, "latin1"), encoding);
+  const buffer = trimHalves(Buffer.from(bytes, "latin1"), encoding);
   const decoder = createDecoder(encoding ?? (isUtf8(buffer) ? "utf-8" : "latin1"));
   return decoder?.decode(buffer) ?? bytes;
 }
 
 /** Lines were cut at the byte of a line feed. In UTF-16 a line feed has a second byte: after it (le) or before it
  *  (be). */
-function halvesTrimmed(line: Buffer, encoding: Encoding | undefined): Buffer {
+function trimHalves(line: Buffer, encoding: Encoding | undefined): Buffer {
   if (line.length % 2 === 0) return line;
   if (encoding === "utf-16le" && line[0] === 0) return line.subarray(1);
   return encoding === "utf-16be" ? line.subarray(0, -1) : line;
@@ -75,7 +75,7 @@ function halvesTrimmed(line: Buffer, encoding: Encoding | undefined): Buffer {
 
 /** Returns the text of a small file, or undefined for a binary one. */
 export function decodeFile(bytes: Buffer): string | undefined {
-  const encoding = detectEncoding(bytes.subarray(0, sampleBytes));
+  const encoding = detectEncoding(bytes.subarray(0, maxSampleBytes));
   return encoding === "binary" ? undefined : createDecoder(encoding)?.decode(bytes);
 }
 
@@ -95,8 +95,6 @@ interface LineOptions {
   readonly signal: AbortSignal;
 }
 
-const chunkBytes = 256 * 1024;
-
 /** Returns undefined if Node does not know the encoding. */
 export function openLines(
   handle: FileHandle,
@@ -110,10 +108,10 @@ export function openLines(
 
 /** Yields a batch for each part that was read. */
 async function* readLines(handle: FileHandle, decoder: TextDecoder, options: LineOptions): AsyncGenerator<CutText[]> {
-  const buffer = Buffer.alloc(chunkBytes);
+  const buffer = Buffer.alloc(256 * 1024);
   const collector = createLineCollector(options);
   for (let position = 0; !options.signal.aborted; ) {
-    const { bytesRead } = await handle.read(buffer, 0, chunkBytes, position);
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, position);
     if (bytesRead === 0) {
       yield [...collector.collect(decoder.decode()), ...collector.end()];
       return;
@@ -123,13 +121,8 @@ async function* readLines(handle: FileHandle, decoder: TextDecoder, options: Lin
   }
 }
 
-interface LineCollector {
-  collect(text: string): CutText[];
-  end(): CutText[];
-}
-
 /** Keeps no more of an unfinished line than is shown. */
-function createLineCollector({ maxLineLength, startColumn = 1 }: LineOptions): LineCollector {
+function createLineCollector({ maxLineLength, startColumn = 1 }: LineOptions) {
   // Also keeps the character before. A column can be inside a surrogate pair, which is then shown whole.
   const skip = Math.max(startColumn - 2, 0);
   const extra = startColumn - 1 - skip;
@@ -148,10 +141,15 @@ function createLineCollector({ maxLineLength, startColumn = 1 }: LineOptions): L
     const left = Math.max(length - skip - unshown, 0);
     kept = "";
     length = 0;
-    return finished(line, left, maxLineLength);
+    // `line` can be one character longer than what is shown. `length` is that of the whole line.
+    const isWhole = line.length === left;
+    const complete = isWhole ? line.replace(/\r$/, "") : line;
+    if (complete.length <= maxLineLength && isWhole) return { text: complete, omitted: 0 };
+    const { text } = cutText(complete, maxLineLength);
+    return { text, omitted: left - text.length };
   };
   return {
-    collect: (text) => {
+    collect: (text: string): CutText[] => {
       const lines: CutText[] = [];
       let from = 0;
       for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
@@ -162,15 +160,6 @@ function createLineCollector({ maxLineLength, startColumn = 1 }: LineOptions): L
       take(text, from, text.length);
       return lines;
     },
-    end: () => (length === 0 ? [] : [finish()]),
+    end: (): CutText[] => (length === 0 ? [] : [finish()]),
   };
-}
-
-/** `line` can be one character longer than what is shown. `length` is that of the whole line. */
-function finished(line: string, length: number, maxLineLength: number): CutText {
-  const isWhole = line.length === length;
-  const complete = isWhole ? line.replace(/\r$/, "") : line;
-  if (complete.length <= maxLineLength && isWhole) return { text: complete, omitted: 0 };
-  const { text } = cutText(complete, maxLineLength);
-  return { text, omitted: length - text.length };
 }
