@@ -58,16 +58,12 @@ const samplingParameters: readonly (readonly [string, number | undefined])[] = [
   ["top_k", undefined],
 ];
 
-function isCompaction(edit: unknown): boolean {
-  const { type } = Object(edit) as Fields;
-  return typeof type === "string" && type.startsWith("compact_");
-}
-
 /** Rules `compaction-edit` and `compaction-mid-turn`. */
 function* checkCompaction({ turns, fields }: CheckedRequest): Generator<Problem> {
   if (typeof fields?.compaction !== "object" || fields.compaction === null) return;
-  const edits = (Object(fields.context_management) as Fields).edits;
-  if (Array.isArray(edits) && edits.some(isCompaction)) {
+  const { edits } = Object(fields.context_management) as Fields;
+  const types: readonly unknown[] = Array.isArray(edits) ? edits.map((edit) => Object(edit).type) : [];
+  if (types.some((type) => typeof type === "string" && type.startsWith("compact_"))) {
     yield problem("compaction-edit", "compaction", "cannot be combined with a compact_ edit");
   }
   const last = turns.at(-1);
@@ -182,7 +178,7 @@ function isPaused(turn: CheckedMessage): boolean {
   return blocksOf(turn).some(({ type }) => type === "server_tool_use");
 }
 
-const mostMarkers = 4;
+const maxMarkers = 4;
 
 interface Marked {
   readonly block: Fields;
@@ -195,19 +191,7 @@ interface Marked {
 /** Rules `cache-marker-place`, `cache-marker-count`, `cache-marker-order` and `cache-marker-conflict`. */
 function* checkMarkers(request: CheckedRequest): Generator<Problem> {
   const marked = markedBlocks(request);
-  yield* checkPlaces(marked);
-  yield* checkLimits(marked);
-  yield* checkAutomaticMarker(request, marked);
-}
 
-/** The documentation forbids markers inside a block; the SDK's types allow them in tool results. */
-function* checkNestedMarkers(request: CheckedRequest): Generator<Problem> {
-  for (const { path, isNested } of markedBlocks(request)) {
-    if (isNested) yield problem("cache-marker-place", `${path}.cache_control`, "is inside another block");
-  }
-}
-
-function* checkPlaces(marked: readonly Marked[]): Generator<Problem> {
   for (const { block, path } of marked) {
     const where = `${path}.cache_control`;
     if (block.type === "thinking" || block.type === "redacted_thinking") {
@@ -216,12 +200,10 @@ function* checkPlaces(marked: readonly Marked[]): Generator<Problem> {
       yield problem("cache-marker-place", where, "is on an empty text, which cannot carry a marker");
     }
   }
-}
 
-function* checkLimits(marked: readonly Marked[]): Generator<Problem> {
-  const beyond = marked[mostMarkers];
+  const beyond = marked[maxMarkers];
   if (beyond !== undefined) {
-    const message = `is marker ${mostMarkers + 1} of ${marked.length}; a request has at most ${mostMarkers}`;
+    const message = `is marker ${maxMarkers + 1} of ${marked.length}; a request has at most ${maxMarkers}`;
     yield problem("cache-marker-count", `${beyond.path}.cache_control`, message);
   }
   const short = marked.findIndex(({ lifetime }) => lifetime === "5m");
@@ -230,19 +212,23 @@ function* checkLimits(marked: readonly Marked[]): Generator<Problem> {
     const message = `lasts an hour but follows one of 5 minutes (${marked[short]?.path}); longer ones must come first`;
     yield problem("cache-marker-order", `${long.path}.cache_control.ttl`, message);
   }
-}
-
-/** The request's own marker takes a slot, at the last block. */
-function* checkAutomaticMarker({ fields, turns }: CheckedRequest, marked: readonly Marked[]): Generator<Problem> {
+  const { fields, turns } = request;
   if (!isMarker(fields?.cache_control)) return;
   const lastBlock = turns.flatMap((turn) => blocksOf(turn).slice(-1)).at(-1);
   const own = marked.find(({ block }) => block === lastBlock);
   if (own !== undefined && own.lifetime !== lifetimeOf(fields.cache_control)) {
     const message = `has another lifetime than the marker on the same block, ${own.path}`;
     yield problem("cache-marker-conflict", "cache_control", message);
-  } else if (own === undefined && marked.length === mostMarkers) {
-    const message = `needs a slot, but the request already has ${mostMarkers} markers`;
+  } else if (own === undefined && marked.length === maxMarkers) {
+    const message = `needs a slot, but the request already has ${maxMarkers} markers`;
     yield problem("cache-marker-count", "cache_control", message);
+  }
+}
+
+/** The documentation forbids markers inside a block; the SDK's types allow them in tool results. */
+function* checkNestedMarkers(request: CheckedRequest): Generator<Problem> {
+  for (const { path, isNested } of markedBlocks(request)) {
+    if (isNested) yield problem("cache-marker-place", `${path}.cache_control`, "is inside another block");
   }
 }
 
@@ -263,16 +249,21 @@ function mayBeMarked({ cache_control, content, citations }: Fields): boolean {
   return isMarker(cache_control) || Array.isArray(content) || Array.isArray(citations);
 }
 
-interface MarkedWalk {
-  readonly path: string;
-  readonly marked: Marked[];
-  readonly isNested: boolean;
-}
-
-function addMarked(blocks: readonly unknown[], { path, marked, isNested }: MarkedWalk): void {
+function addMarked(
+  blocks: readonly unknown[],
+  {
+    path,
+    marked,
+    isNested,
+  }: {
+    readonly path: string;
+    readonly marked: Marked[];
+    readonly isNested: boolean;
+  },
+): void {
   for (const [index, each] of blocks.entries()) {
     const block = Object(each) as Fields;
-    for (const key of isNested ? [] : innerKeys) {
+    for (const key of isNested ? [] : ["content", "citations"]) {
       const inner = block[key];
       if (!Array.isArray(inner)) continue;
       addMarked(inner, { path: `${path}[${index}].${key}`, marked, isNested: true });
@@ -281,8 +272,6 @@ function addMarked(blocks: readonly unknown[], { path, marked, isNested }: Marke
     marked.push({ block, path: `${path}[${index}]`, lifetime: lifetimeOf(block.cache_control), isNested });
   }
 }
-
-const innerKeys = ["content", "citations"];
 
 function isMarker(value: unknown): value is Fields {
   return typeof value === "object" && value !== null;

@@ -2,7 +2,7 @@
  *  conversation together show it: a block is bound to the request that it answered. */
 import { createHashKey, createKeyedHash, type Fields, type KeyedHash } from "../../text/index.ts";
 import { bindsThinking } from "../binds-thinking.ts";
-import { type BindingChange, blockForm, blocksIn, contentForm, findBindingChange } from "../bound-prefix.ts";
+import { blockForm, blocksIn, contentForm, findBindingChange } from "../bound-prefix.ts";
 import { type Problem, problem } from "./rule-set.ts";
 
 /** Checks requests in the order in which they were sent. Call it for each. */
@@ -145,7 +145,15 @@ function loadedTools({ content }: Fields, { tools }: Fields): string[] {
 function reasonOf(origin: Origin, here: Origin): string | undefined {
   const isFixed = origin.fixed === here.fixed;
   const change = isFixed ? undefined : findBindingChange(partsOf(origin.request), partsOf(here.request));
-  if (change !== undefined) return describeChange(change);
+  if (change !== undefined) {
+    const { systemAt, addedTools, removedTools, changedTools } = change;
+    const lists = { added: addedTools, removed: removedTools, changed: changedTools };
+    const tools = Object.entries(lists).flatMap(([what, names]) =>
+      names.length > 0 ? `${what} ${names.join(", ")}` : [],
+    );
+    const system = systemAt === undefined ? [] : [`the system text changed at character ${systemAt}`];
+    return [...system, ...(tools.length > 0 ? [`the tools changed: ${tools.join("; ")}`] : [])].join(", and ");
+  }
   if (origin.chain !== here.chain) {
     const first = origin.chains.findIndex((chain, index) => here.chains[index] !== chain);
     const where = first >= 0 && first < here.chains.length ? `messages[${first}]` : "a message before it";
@@ -157,15 +165,6 @@ function reasonOf(origin: Origin, here: Origin): string | undefined {
 
 function partsOf({ system, tools }: Fields): { system: unknown; tools: readonly Fields[] } {
   return { system, tools: Array.isArray(tools) ? tools : [] };
-}
-
-function describeChange({ systemAt, addedTools, removedTools, changedTools }: BindingChange): string {
-  const lists = { added: addedTools, removed: removedTools, changed: changedTools };
-  const tools = Object.entries(lists).flatMap(([what, names]) =>
-    names.length > 0 ? `${what} ${names.join(", ")}` : [],
-  );
-  const system = systemAt === undefined ? [] : [`the system text changed at character ${systemAt}`];
-  return [...system, ...(tools.length > 0 ? [`the tools changed: ${tools.join("; ")}`] : [])].join(", and ");
 }
 
 function describe({ thinking }: Fields, { path, reason }: { path: string; reason: string }): Problem {

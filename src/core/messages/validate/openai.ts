@@ -1,4 +1,5 @@
 /** What OpenAI's chat completions refuse, from API errors (quoted in issues) and the SDK's types (6.49, 2026-11). */
+import type { Fields } from "../../text/index.ts";
 import {
   type CallReference,
   checkArguments,
@@ -31,7 +32,7 @@ const pairing: Pairing = {
 
 const mediaRole: BlockRule = ({ type }, place) => {
   const { role } = place.turn;
-  if (role === "user" || !mediaTypes.has(type)) return undefined;
+  if (role === "user" || (type !== "image_url" && type !== "input_audio" && type !== "file")) return undefined;
   return problem(
     "block-role",
     `${blockPath(place)}.type`,
@@ -39,23 +40,15 @@ const mediaRole: BlockRule = ({ type }, place) => {
   );
 };
 
-const mediaTypes: ReadonlySet<unknown> = new Set(["image_url", "input_audio", "file"]);
-
 export const openAiRules: RuleSet = {
   always: [(request) => checkPairing(request, pairing), checkToolCalls, checkEmptyMessages, eachBlock([mediaRole])],
   strict: [(request) => findReusedIds(request, pairing)],
 };
 
-interface ToolCall extends CallReference {
-  readonly name: unknown;
-  readonly call: Readonly<Record<string, unknown>>;
-}
-
-function callsOf({ role, message, path }: CheckedMessage): ToolCall[] {
+function callsOf({ role, message, path }: CheckedMessage): (CallReference & { readonly call: Fields })[] {
   if (role !== "assistant" || !Array.isArray(message.tool_calls)) return [];
   return message.tool_calls.map((call, index) => ({
     id: call.id,
-    name: call.function?.name,
     call,
     path: `${path}.tool_calls[${index}]`,
   }));

@@ -43,7 +43,7 @@ export function problem(rule: string, path: string, message: string): Problem {
 }
 
 /** Shows a value of a request in the message of a problem. */
-export function shownValue(value: unknown): string {
+export function quoteValue(value: unknown): string {
   return JSON.stringify(value) ?? "undefined";
 }
 
@@ -68,6 +68,15 @@ export function eachBlock(rules: readonly BlockRule[]): Check {
         }
       }
     }
+  };
+}
+
+/** Rule `block-role`: refuses a block whose type belongs to other roles. Types that are not listed may be new ones. */
+export function allowRoles(roles: ReadonlyMap<unknown, readonly Role[]>): BlockRule {
+  return ({ type }, place) => {
+    const { role } = place.turn;
+    if (role === undefined || roles.get(type)?.includes(role) !== false) return undefined;
+    return problem("block-role", `${blockPath(place)}.type`, `${type} is not allowed in a message of role ${role}`);
   };
 }
 
