@@ -116,28 +116,24 @@ export function cacheOf(counter: Counter): CountCache {
   }
   let cache = caches.get(counter);
   if (cache === undefined) {
-    cache = createCache(counter);
-    caches.set(counter, cache);
+    const count = (text: string): number => {
+      created.misses++;
+      return counter.count(text);
+    };
+    const created: CountCache = {
+      messages: new WeakMap(),
+      tools: new WeakMap(),
+      texts: createTextCounter(count),
+      args: createArgumentsCounter(count),
+      misses: 0,
+    };
+    caches.set(counter, created);
+    cache = created;
   }
   return cache;
 }
 
 const caches = new WeakMap<Counter, CountCache>();
-
-function createCache(counter: Counter): CountCache {
-  const count = (text: string): number => {
-    cache.misses++;
-    return counter.count(text);
-  };
-  const cache: CountCache = {
-    messages: new WeakMap(),
-    tools: new WeakMap(),
-    texts: createTextCounter(count),
-    args: createArgumentsCounter(count),
-    misses: 0,
-  };
-  return cache;
-}
 
 /** Counts a text once while it is remembered. */
 export function createTextCounter(count: (text: string) => number, maxChars?: number): TextCounter {
@@ -179,6 +175,11 @@ export interface ContentCacheOptions<T> {
 
 /** Remembers about `maxChars` characters, then starts over. Content that is still in use is then counted once more. */
 function createContentCache<T>(options: ContentCacheOptions<T>): ContentCache<T> {
+  // Enough for a few long sessions, or for a single tool result of 10 MB.
+  const defaultMaxChars = 32_000_000;
+  // The memory used in addition to the text: for each content, and for each place in an order.
+  const knownChars = 200;
+  const slotChars = 8;
   const { count, isSame, keep, maxChars = defaultMaxChars } = options;
   let memory = emptyMemory<T>();
   const record = (known: Known<T>): number => {
@@ -238,14 +239,6 @@ export interface Memory<T> {
   expectedAt: number;
   chars: number;
 }
-
-// Enough for a few long sessions, or for a single tool result of 10 MB.
-const defaultMaxChars = 32_000_000;
-
-// The memory used in addition to the text: for each content, and for each place in an order.
-const knownChars = 200;
-
-const slotChars = 8;
 
 function emptyMemory<T>(): Memory<T> {
   return { bySample: new Map(), byHash: new Map(), order: [], expected: [], expectedAt: 0, chars: 0 };

@@ -46,12 +46,10 @@ const framings: readonly Framing[] = [
 export function withFramedResults(message: CountedMessage, previous: CountedMessage | undefined): CountedMessage {
   if (message.role !== "user" || previous?.role !== "assistant") return message;
   if (previous.parts.some(({ kind }) => kind === "tool_call")) return message;
-  const parts = message.parts.map((part) => (isFramed(part, previous) ? asResult(part) : part));
+  const parts = message.parts.map(
+    (part): CountedPart => (isFramed(part, previous) ? { ...part, kind: "tool_result", isFramed: true } : part),
+  );
   return parts.some((part, index) => part !== message.parts[index]) ? { ...message, parts } : message;
-}
-
-function asResult(part: CountedPart): CountedPart {
-  return { ...part, kind: "tool_result", isFramed: true };
 }
 
 function isFramed(part: CountedPart, previous: CountedMessage): boolean {
