@@ -37,6 +37,7 @@ export function findFetchMarkers(markdown: string): FoundMarkers {
   const warnings: LineWarning[] = [];
   if (!markdown.includes("sync:fetch")) return { markers, warnings };
   let under = 0;
+  const markerPattern = /^[ \t]*<!--[ \t]*sync:fetch(?![\w:-])((?:(?!-->).)*)-->[ \t]*$/;
   scanLines(markdown, (line, kind) => {
     const text = kind === "text" ? markdown.slice(line.start, line.end) : "";
     under = levelOf(text) ?? under;
@@ -132,6 +133,7 @@ function emptyHeadings(markdown: string, replaced: readonly Replacement[]): Repl
       if (outer !== undefined) outer.hadMarker = true;
     }
   };
+  const tierMarker = /^[ \t]*<!--[ \t]*verbosity:/;
   scanLines(markdown, ({ number: line, start, end, next }, kind) => {
     const text = kind === "text" ? markdown.slice(start, end) : "content";
     const level = levelOf(text);
@@ -152,8 +154,6 @@ interface OpenHeading extends Pick<FetchMarker, "line" | "start" | "next"> {
   hadMarker: boolean;
 }
 
-const tierMarker = /^[ \t]*<!--[ \t]*verbosity:/;
-
 function originalLine(line: number, replaced: readonly Replacement[]): number {
   let added = 0;
   for (const each of replaced) {
@@ -164,15 +164,16 @@ function originalLine(line: number, replaced: readonly Replacement[]): number {
   return line - added;
 }
 
-const markerPattern = /^[ \t]*<!--[ \t]*sync:fetch(?![\w:-])((?:(?!-->).)*)-->[ \t]*$/;
-const attributePattern = /([\w-]+)[ \t]*=[ \t]*(?:"([^"]*)"|'([^']*)'|([^\s"']+))/g;
 const attributeNames = ["url", "max_lines", "max_tokens", "label", "ttl_hours", "format", "selector"];
 
-type Attributes = Omit<FetchMarker, "line" | "start" | "next" | "under">;
 type Warn = (message: string) => void;
 
-function readAttributes(written: string, warn: Warn): Attributes | undefined {
+function readAttributes(
+  written: string,
+  warn: Warn,
+): Omit<FetchMarker, "line" | "start" | "next" | "under"> | undefined {
   const values = new Map<string, string>();
+  const attributePattern = /([\w-]+)[ \t]*=[ \t]*(?:"([^"]*)"|'([^']*)'|([^\s"']+))/g;
   for (const [, name = "", double, single, bare] of written.matchAll(attributePattern)) {
     if (attributeNames.includes(name)) values.set(name, (double ?? single ?? bare ?? "").trim());
     else warn(`unknown attribute "${name}" is ignored. ${didYouMean(name, attributeNames) ?? ""}`.trim());

@@ -3,12 +3,6 @@
 import { closeFence, forEachLine, scanLines } from "./fences.ts";
 import { truncateBytes } from "./wording.ts";
 
-/** The limits of a text from elsewhere that goes into an author's text. */
-interface ForeignLimits {
-  readonly maxLines?: number | undefined;
-  readonly maxBytes?: number | undefined;
-}
-
 interface FittedText {
   /** Empty, or ends with a line break. */
   readonly text: string;
@@ -17,13 +11,20 @@ interface FittedText {
 
 /** Cuts at a line, removes comments at the start of a line (they could be markers), closes an open fence, and escapes
  *  text that an agent would take for an import. The added characters count: the result is within both limits. */
-export function fitForeignText(text: string, limits: ForeignLimits = {}): FittedText {
+export function fitForeignText(
+  text: string,
+  limits: { readonly maxLines?: number | undefined; readonly maxBytes?: number | undefined } = {},
+): FittedText {
   const { maxLines = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY } = limits;
   const clean = withoutComments(text.replace(/\r\n?/g, "\n").replace(/^\uFEFF/, "")).trim();
   const whole = clean === "" ? "" : `${clean}\n`;
   let kept = whole;
   for (let lines = maxLines, bytes = maxBytes; ; ) {
-    kept = truncateBytes(firstLines(kept, lines), bytes).text;
+    let end = lines > 0 ? kept.length : 0;
+    forEachLine(kept, ({ number, next }) => {
+      if (number === lines) end = next;
+    });
+    kept = truncateBytes(kept.slice(0, end), bytes).text;
     const closed = withoutImports(withClosedFence(kept));
     const [extraLines, extraBytes] = [countLines(closed) - maxLines, Buffer.byteLength(closed) - maxBytes];
     if (kept === "" || (extraLines <= 0 && extraBytes <= 0)) return { text: closed, truncated: kept !== whole };
@@ -54,14 +55,6 @@ function textAfterComment(line: string): string {
   const end = line.lastIndexOf("-->");
   const rest = end === -1 ? "" : line.slice(end + 3).replace("<!--", "&lt;!--");
   return rest.trim() === "" ? "" : `${rest}\n`;
-}
-
-function firstLines(text: string, count: number): string {
-  let end = count > 0 ? text.length : 0;
-  forEachLine(text, ({ number, next }) => {
-    if (number === count) end = next;
-  });
-  return text.slice(0, end);
 }
 
 function countLines(text: string): number {

@@ -7,14 +7,13 @@ import { createGlob, type Glob } from "./glob.ts";
 export function isSecretName(path: string): boolean {
   const parts = path.toLowerCase().split(/[/\\]/);
   const name = parts.at(-1)!;
-  if (name.length > longestName) return false;
+  // No file system allows longer names.
+  const maxLength = 255;
+  if (name.length > maxLength) return false;
   // Windows opens `.env:stream` and `.env.` as `.env`.
   const plain = name.replace(/[. ]*(:.*)?$/s, "");
   return isSecret(name) || isSecret(plain) || (parts.length > 1 && isInSecretFolder(parts.slice(0, -1), plain));
 }
-
-/** No file system allows longer names. */
-const longestName = 255;
 
 function isSecret(name: string): boolean {
   if (name.startsWith(".env")) return /^\.env(?:rc)?(?:[._-]|$)/.test(name) && !template.test(name);

@@ -17,6 +17,7 @@ export interface TomlPart {
 
 /** Returns all parts in the order in which they start. Works on byte strings too. */
 export function scanToml(text: string): readonly TomlPart[] {
+  const byteOrderMark = "\xef\xbb\xbf";
   const scanner: Scanner = { text, parts: [], lists: new Map(), at: text.startsWith(byteOrderMark) ? 3 : 0 };
   let table: TomlPath = [];
   for (skipBlank(scanner); scanner.at < text.length; skipBlank(scanner)) {
@@ -55,12 +56,11 @@ export function parseTomlKey(text: string): string[] | undefined {
   return scanner.at === text.length && !names.includes("") ? names : undefined;
 }
 
-/** No name is longer, and the patterns below would be slow on longer lines. */
-const maxLineLength = 500;
-
 /** Returns the text of a key in a TOML table or an INI section. The text may have mistakes elsewhere. */
 export function tomlString(text: string, table: string, key: string): string | undefined {
   let current = "";
+  // No name is longer, and the patterns below would be slow on longer lines.
+  const maxLineLength = 500;
   for (const line of text.split("\n")) {
     if (line.length > maxLineLength) continue;
     const header = /^\s*\[+\s*([^[\]]+?)\s*\]/.exec(line)?.[1];
@@ -72,8 +72,6 @@ export function tomlString(text: string, table: string, key: string): string | u
   }
   return undefined;
 }
-
-const byteOrderMark = "\xef\xbb\xbf";
 
 interface Scanner {
   readonly text: string;

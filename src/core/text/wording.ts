@@ -229,12 +229,11 @@ export interface LineWarning {
   readonly message: string;
 }
 
-/** Nobody reads more warnings about one text. */
-const mostWarnings = 100;
-
 /** Returns the first hundred warnings of a text, and the number of the others. */
 export function firstWarnings<Warning extends LineWarning>(warnings: readonly Warning[]): Warning[] {
-  const first = warnings.slice(0, mostWarnings);
+  // Nobody reads more warnings about one text.
+  const maxWarnings = 100;
+  const first = warnings.slice(0, maxWarnings);
   const [more, last] = [warnings.length - first.length, first.at(-1)];
   return more === 0 || last === undefined ? first : [...first, { ...last, message: `… and ${more} more` }];
 }
