@@ -40,6 +40,8 @@ export function createPrefixChain(mode: LookbackMode): PrefixChain {
   let positions = new Int32Array(initialBlocks);
   /** How many blocks snapshots have. They share the memory of `lanes`: while requests only grow, nothing is copied. */
   let shared = 0;
+  const seed1 = 0x2545f491;
+  const seed2 = 0x6c8e9cf5;
   const append = (block: BillableBlock): void => {
     const index = known.length;
     if (index === tokens.length) [lanes, tokens, positions] = doubled(lanes, tokens, positions);
@@ -75,10 +77,6 @@ export function createPrefixChain(mode: LookbackMode): PrefixChain {
 }
 
 const initialBlocks = 256;
-
-const seed1 = 0x2545f491;
-
-const seed2 = 0x6c8e9cf5;
 
 function doubled(
   lanes: Int32Array,

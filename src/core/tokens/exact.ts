@@ -86,14 +86,8 @@ export function createBytePairRanks(tokens: readonly (string | readonly number[]
   };
 }
 
-interface PackedTokens {
-  pool: Uint8Array;
-  /** Has one entry more than there are tokens: a token ends where the next one begins. */
-  starts: Uint32Array;
-  maxLength: number;
-}
-
-function packTokens(tokens: readonly (string | readonly number[])[]): PackedTokens {
+function packTokens(tokens: readonly (string | readonly number[])[]) {
+  // Has one entry more than there are tokens: a token ends where the next one begins.
   const starts = new Uint32Array(tokens.length + 1);
   const encoder = new TextEncoder();
   let pool = new Uint8Array(tokens.length * 8);
@@ -102,7 +96,11 @@ function packTokens(tokens: readonly (string | readonly number[])[]): PackedToke
   for (let rank = 0; rank < tokens.length; rank++) {
     starts[rank] = used;
     const token = tokens[rank] ?? "";
-    if (used + token.length * 3 > pool.length) pool = grown(pool);
+    if (used + token.length * 3 > pool.length) {
+      const larger = new Uint8Array(pool.length * 2);
+      larger.set(pool);
+      pool = larger;
+    }
     if (typeof token === "string") used += encoder.encodeInto(token, pool.subarray(used)).written;
     else {
       pool.set(token, used);
@@ -112,12 +110,6 @@ function packTokens(tokens: readonly (string | readonly number[])[]): PackedToke
   }
   starts[tokens.length] = used;
   return { pool: pool.slice(0, used), starts, maxLength };
-}
-
-function grown(pool: Uint8Array): Uint8Array<ArrayBuffer> {
-  const larger = new Uint8Array(pool.length * 2);
-  larger.set(pool);
-  return larger;
 }
 
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
