@@ -3,10 +3,10 @@ import type { Counter } from "../tokens/index.ts";
 import {
   type CountContext,
   type CountOptions,
-  cacheOf,
   countPart,
   createCountContext,
   frameTokens,
+  getCache,
 } from "./count-parts.ts";
 import { failAt, fieldsAt, textOrListAt, typeName } from "./fields.ts";
 import { chooseFormat } from "./formats/index.ts";
@@ -109,7 +109,7 @@ export function countTools(
 
 function countTool(tool: unknown, path: string, context: { format: MessageFormat; counter: Counter }): number {
   const { format, counter } = context;
-  const cache = cacheOf(counter);
+  const cache = getCache(counter);
   const fields = fieldsAt(tool, path);
   const known = cache.tools.get(fields);
   if (known?.format === format && known.isUnchanged(fields)) return known.tokens;

@@ -34,7 +34,7 @@ export function createCountContext(
 ): CountContext {
   const format = chooseFormat(messages, options.format);
   const tier = mediaTokens.tierOf(options.model);
-  return { format, tier, sealed: options.sealed ?? "billed", cache: cacheOf(counter) };
+  return { format, tier, sealed: options.sealed ?? "billed", cache: getCache(counter) };
 }
 
 /** Returns the tokens of a message that are not in its parts. */
@@ -108,7 +108,7 @@ export interface ArgumentsCounter {
 }
 
 /** Returns the cache of a counter. It lives as long as the counter. */
-export function cacheOf(counter: Counter): CountCache {
+export function getCache(counter: Counter): CountCache {
   if (typeof counter?.count !== "function") {
     throw new ContextError("invalid_argument", "the second argument must be a counter", {
       hint: "Make one with await createCounter(name).",
@@ -251,18 +251,18 @@ export interface Search<T> {
 }
 
 function search<T>(memory: Memory<T>, text: string, isWanted: (kept: T) => boolean): Search<T> {
-  const sample = keyOf(text, Math.max(1, text.length >> 6));
+  const sample = computeKey(text, Math.max(1, text.length >> 6));
   const sampled = memory.bySample.get(sample);
   if (sampled === undefined || isWanted(sampled.content)) {
     return { places: memory.bySample, key: sample, known: sampled };
   }
-  const key = keyOf(text, 1);
+  const key = computeKey(text, 1);
   const known = memory.byHash.get(key);
   const isHit = known !== undefined && isWanted(known.content);
   return { places: memory.byHash, key, known: isHit ? known : undefined };
 }
 
-function keyOf(text: string, step: number): number {
+function computeKey(text: string, step: number): number {
   let key = text.length;
   for (let index = text.length - 1; index >= 0; index -= step) {
     key = (Math.imul(key, 31) + text.charCodeAt(index)) | 0;

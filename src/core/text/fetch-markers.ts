@@ -40,7 +40,7 @@ export function findFetchMarkers(markdown: string): FoundMarkers {
   const markerPattern = /^[ \t]*<!--[ \t]*sync:fetch(?![\w:-])((?:(?!-->).)*)-->[ \t]*$/;
   scanLines(markdown, (line, kind) => {
     const text = kind === "text" ? markdown.slice(line.start, line.end) : "";
-    under = levelOf(text) ?? under;
+    under = getLevel(text) ?? under;
     const written = markerPattern.exec(text);
     if (written === null) return;
     const warn = (message: string) => warnings.push({ line: line.number, message: `sync:fetch: ${message}` });
@@ -51,7 +51,7 @@ export function findFetchMarkers(markdown: string): FoundMarkers {
 }
 
 /** Returns the level of a heading with marks (`## Title`), or `undefined` for other text. */
-function levelOf(line: string): number | undefined {
+function getLevel(line: string): number | undefined {
   return /^ {0,3}(#{1,6})(?=[ \t]|$)/.exec(line)?.[1]?.length;
 }
 
@@ -63,7 +63,7 @@ export function headingsBelow(text: string, { under }: Pick<FetchMarker, "under"
   const top = Math.max(2, under + 1);
   let added = 0;
   scanLines(text, ({ start, end }, kind) => {
-    const level = kind === "text" ? levelOf(text.slice(start, end)) : undefined;
+    const level = kind === "text" ? getLevel(text.slice(start, end)) : undefined;
     if (level === undefined) return;
     headings.push({ start: text.indexOf("#", start), level });
     added = Math.max(added, top - level);
@@ -136,7 +136,7 @@ function emptyHeadings(markdown: string, replaced: readonly Replacement[]): Repl
   const tierMarker = /^[ \t]*<!--[ \t]*verbosity:/;
   scanLines(markdown, ({ number: line, start, end, next }, kind) => {
     const text = kind === "text" ? markdown.slice(start, end) : "content";
-    const level = levelOf(text);
+    const level = getLevel(text);
     const last = open.at(-1);
     if (isEmpty.get(line) && last !== undefined) last.hadMarker = true;
     if (isEmpty.get(line) || text.trim() === "" || tierMarker.test(text)) return;

@@ -86,7 +86,7 @@ export type SecretTest = (path: string) => boolean;
 
 /** A link has two names: test both. */
 export function createSecretTest({ deny = [], allow = [] }: SecretRules = {}): SecretTest {
-  const [denied, allowed] = [globsOf(deny), globsOf(allow)];
+  const [denied, allowed] = [createGlobs(deny), createGlobs(allow)];
   if (denied.length + allowed.length === 0) return isSecretName;
   return (path) => {
     const name = path.toLowerCase();
@@ -96,7 +96,7 @@ export function createSecretTest({ deny = [], allow = [] }: SecretRules = {}): S
 }
 
 /** If the braces make too many globs, the pattern matches only itself. */
-function globsOf(patterns: readonly string[]): Glob[] {
+function createGlobs(patterns: readonly string[]): Glob[] {
   return patterns.map((pattern) => {
     const name = pattern.toLowerCase();
     return createGlob(name) ?? ((path) => path === name);

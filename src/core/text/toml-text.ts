@@ -38,14 +38,14 @@ export function findTomlLines(text: string): (path: TomlPath) => number {
     line += text.slice(at, start).split("\n").length - 1;
     at = start;
     // The first place counts: a table can be opened again further down.
-    for (let length = path.length; length > 0 && !lines.has(nameOf(path, length)); length--) {
-      lines.set(nameOf(path, length), line);
+    for (let length = path.length; length > 0 && !lines.has(makeName(path, length)); length--) {
+      lines.set(makeName(path, length), line);
     }
   }
   return (path) => {
     const lengths = path.map((_, index) => path.length - index);
-    const found = lengths.find((length) => lines.has(nameOf(path, length)));
-    return found === undefined ? 1 : lines.get(nameOf(path, found))!;
+    const found = lengths.find((length) => lines.has(makeName(path, length)));
+    return found === undefined ? 1 : lines.get(makeName(path, found))!;
   };
 }
 
@@ -81,7 +81,7 @@ interface Scanner {
   at: number;
 }
 
-function nameOf(path: TomlPath, length: number): string {
+function makeName(path: TomlPath, length: number): string {
   return JSON.stringify(path.slice(0, length).map(String));
 }
 
@@ -94,7 +94,7 @@ function readHeader(scanner: Scanner): TomlPath {
   let path: TomlPath = [];
   for (const [index, key] of keys.entries()) {
     path = [...path, key];
-    const name = nameOf(path, path.length);
+    const name = makeName(path, path.length);
     const count = lists.get(name) ?? 0;
     if (brackets === 2 && index === keys.length - 1) {
       lists.set(name, count + 1);

@@ -64,7 +64,7 @@ export function createBytePairRanks(tokens: readonly (string | readonly number[]
     const end = starts[rank + 1]!;
     if (end === start) continue; // the vocabulary skips this rank
     if (end - start === 2) pairs[(pool[start]! << 8) | pool[start + 1]!] = rank;
-    const hash = hashOf(pool, start, end);
+    const hash = computeHash(pool, start, end);
     let slot = hash & mask;
     while (slots[slot * 2 + 1] !== 0) slot = (slot + 1) & mask;
     slots[slot * 2] = hash;
@@ -73,7 +73,7 @@ export function createBytePairRanks(tokens: readonly (string | readonly number[]
   return {
     rankOf(bytes, start, end) {
       if (end - start > maxLength) return noRank;
-      const hash = hashOf(bytes, start, end);
+      const hash = computeHash(bytes, start, end);
       for (let slot = hash & mask; slots[slot * 2 + 1] !== 0; slot = (slot + 1) & mask) {
         if (slots[slot * 2] !== hash) continue;
         const rank = slots[slot * 2 + 1]! - 1;
@@ -112,7 +112,7 @@ function packTokens(tokens: readonly (string | readonly number[])[]) {
   return { pool: pool.slice(0, used), starts, maxLength };
 }
 
-function hashOf(bytes: Uint8Array, start: number, end: number): number {
+function computeHash(bytes: Uint8Array, start: number, end: number): number {
   let hash = end - start;
   for (let at = start; at < end; at++) hash = Math.imul(hash, 0x01000193) ^ bytes[at]!;
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);

@@ -46,7 +46,7 @@ export const aiSdkFormat: MessageFormat = {
   detach(message) {
     const { content } = message;
     if (!Array.isArray(content)) return message;
-    const detached = content.map((part) => (kindOf(part, message.role) === "text" ? withoutItemId(part) : part));
+    const detached = content.map((part) => (getKind(part, message.role) === "text" ? withoutItemId(part) : part));
     return detached.every((part, index) => part === content[index]) ? message : { ...message, content: detached };
   },
   merge(first, second) {
@@ -78,7 +78,7 @@ function readParts(content: readonly unknown[], role: Role, path: string): Part[
     const partPath = `${path}[${index}]`;
     const part = fieldsAt(content[index], partPath);
     const type = stringAt(part, "type", partPath);
-    const kind = kindOf(part, role);
+    const kind = getKind(part, role);
     const isPaired = type === "tool-call" || type === "tool-result";
     parts.push({
       kind,
@@ -94,7 +94,7 @@ function readParts(content: readonly unknown[], role: Role, path: string): Part[
 }
 
 /** What the provider ran itself is never edited: a marked call, and a result in an assistant message. */
-function kindOf(part: Fields, role: unknown): PartKind {
+function getKind(part: Fields, role: unknown): PartKind {
   if (part.providerExecuted === true || (part.type === "tool-result" && role !== "tool")) return "other";
   return kinds.get(part.type) ?? "other";
 }
@@ -133,14 +133,14 @@ function readPieces(part: Fields, type: string, path: string): readonly Piece[] 
 // it.
 function isBound(part: Fields, kind: PartKind): boolean {
   if (kind !== "thinking" && kind !== "text") return false;
-  return providerOptionsOf(part).some(({ itemId, reasoningEncryptedContent: sealed }) => {
+  return listProviderOptions(part).some(({ itemId, reasoningEncryptedContent: sealed }) => {
     return (itemId ?? (kind === "thinking" ? sealed : null) ?? null) !== null;
   });
 }
 
 function replacePart(part: Fields, replacement: PartReplacement, role: unknown): Fields {
   const { text } = replacement;
-  switch (kindOf(part, role)) {
+  switch (getKind(part, role)) {
     case "text":
       return part.text === text ? part : withoutItemId({ ...part, text });
     case "tool_call": {
@@ -160,7 +160,7 @@ function replacePart(part: Fields, replacement: PartReplacement, role: unknown):
 // The SDK sends a text or a call with an item id as a reference to what OpenAI stored, so a changed one would never
 // be sent.
 function withoutItemId(part: Fields): Fields {
-  if (!providerOptionsOf(part).some((options) => "itemId" in options)) return part;
+  if (!listProviderOptions(part).some((options) => "itemId" in options)) return part;
   const cleaned = ["providerOptions", "providerMetadata"].flatMap((name) => {
     if (part[name] === undefined) return [];
     const entries = Object.entries(Object(part[name]) as Record<string, unknown>);
@@ -177,7 +177,7 @@ function withoutItemId(part: Fields): Fields {
 /** Providers put encrypted content into the part's options, under different names. */
 function readReasoning(part: Fields, path: string): Piece {
   const text = stringAt(part, "text", path);
-  for (const options of providerOptionsOf(part)) {
+  for (const options of listProviderOptions(part)) {
     const sealed = options.signature ?? options.redactedData ?? options.reasoningEncryptedContent;
     if (typeof sealed === "string") return { kind: "sealed", text, sealed };
   }
@@ -185,7 +185,7 @@ function readReasoning(part: Fields, path: string): Piece {
 }
 
 /** Returns the options of each provider. Parts of a stream call them metadata. */
-function providerOptionsOf({ providerOptions, providerMetadata }: Fields): readonly Fields[] {
+function listProviderOptions({ providerOptions, providerMetadata }: Fields): readonly Fields[] {
   if (providerOptions === undefined && providerMetadata === undefined) return [];
   return [...Object.values(Object(providerOptions)), ...Object.values(Object(providerMetadata))].map(Object);
 }
@@ -228,22 +228,22 @@ function readFile(part: Fields, path: string): Piece {
   const data = Object(part.image ?? part.data ?? part.url);
   if (data.type === "text") return { kind: "text", text: stringAt(data, "text", `${path}.data`) };
   // The size of an image is near its start, after the metadata of a camera.
-  if (mediaType.startsWith("image")) return { kind: "image", data: base64Of(data, 196_608) };
+  if (mediaType.startsWith("image")) return { kind: "image", data: readBase64(data, 196_608) };
   // There is no rule for sound and video, so they cost as much as an unknown image.
   if (/^(?:audio|video)/.test(mediaType)) return { kind: "image", data: undefined };
-  return { kind: "document", data: base64Of(data, Number.POSITIVE_INFINITY) };
+  return { kind: "document", data: readBase64(data, Number.POSITIVE_INFINITY) };
 }
 
 /** `data` is boxed: a string, a URL, bytes, one of these in a wrapper with a type, or a provider's reference. */
-function base64Of(data: object, maxBytes: number): string | undefined {
+function readBase64(data: object, maxBytes: number): string | undefined {
   if (data instanceof String || data instanceof URL) return base64OfUrl(String(data));
-  if (data instanceof ArrayBuffer) return base64Of(new Uint8Array(data), maxBytes);
+  if (data instanceof ArrayBuffer) return readBase64(new Uint8Array(data), maxBytes);
   if (ArrayBuffer.isView(data)) {
     const length = Math.min(data.byteLength, maxBytes);
     return Buffer.from(data.buffer, data.byteOffset, length).toString("base64");
   }
   const { type, data: inner, url } = data as Fields;
-  return type === "data" || type === "url" ? base64Of(Object(inner ?? url), maxBytes) : undefined;
+  return type === "data" || type === "url" ? readBase64(Object(inner ?? url), maxBytes) : undefined;
 }
 
 /** Counts unknown content by its JSON, which is rather too much than too little. Provider options are not content. */

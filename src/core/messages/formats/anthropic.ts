@@ -88,14 +88,14 @@ function readParts(blocks: readonly unknown[], path: string): readonly Part[] {
   const parts: Part[] = [];
   for (let index = 0; index < blocks.length; index++) {
     const block = blocks[index] as Fields;
-    const { kind, read } = blockTypeOf(block, path, index);
+    const { kind, read } = findBlockType(block, path, index);
     const found = read(block, path, index, 1);
-    const exchangeRole = kind === "other" ? exchangeRoleOf(block) : undefined;
+    const exchangeRole = kind === "other" ? getExchangeRole(block) : undefined;
     parts.push({
       kind,
       pieces: Array.isArray(found) ? found : [found],
       value: block,
-      callId: callIdOf(block, exchangeRole ?? kind),
+      callId: getCallId(block, exchangeRole ?? kind),
       toolName: kind === "tool_call" || exchangeRole === "call" ? (block.name as string) : undefined,
       isBound: kind === "text" && hasCitations(block) ? true : undefined,
       exchangeRole,
@@ -105,12 +105,12 @@ function readParts(blocks: readonly unknown[], path: string): readonly Part[] {
 }
 
 /** The provider's own tools have their calls and results in the assistant's message. */
-function exchangeRoleOf({ type }: Fields): "call" | "result" | undefined {
+function getExchangeRole({ type }: Fields): "call" | "result" | undefined {
   if (type === "server_tool_use" || type === "mcp_tool_use") return "call";
   return String(type).endsWith("_tool_result") ? "result" : undefined;
 }
 
-function callIdOf(block: Fields, kind: PartKind | Part["exchangeRole"]): string | undefined {
+function getCallId(block: Fields, kind: PartKind | Part["exchangeRole"]): string | undefined {
   if (kind === "tool_call" || kind === "call") return nameIn(block.id);
   return kind === "tool_result" || kind === "result" ? nameIn(block.tool_use_id) : undefined;
 }
@@ -129,7 +129,7 @@ interface BlockType {
 }
 
 /** The provider's own tools, its compactions and unknown types are `other`. */
-function blockTypeOf(block: unknown, list: string, index: number): BlockType {
+function findBlockType(block: unknown, list: string, index: number): BlockType {
   const type = (block as Fields | null | undefined)?.type;
   const known = blockTypes.get(type);
   if (known !== undefined) return known;
@@ -170,7 +170,7 @@ const blockTypes: ReadonlyMap<unknown, BlockType> = new Map<unknown, BlockType>(
       kind: "media",
       read: (block, list, index) => ({
         kind: "image",
-        data: base64Of(fieldsAt(block.source, `${list}[${index}].source`)),
+        data: readBase64(fieldsAt(block.source, `${list}[${index}].source`)),
       }),
     },
   ],
@@ -236,7 +236,7 @@ function addContent(pieces: Piece[], content: unknown, path: string, depth: numb
   if (depth > maxDepth) return failAt(path, `is nested more than ${maxDepth} levels deep`);
   for (let index = 0; index < content.length; index++) {
     const block = content[index];
-    const found = blockTypeOf(block, path, index).read(block, path, index, depth + 1);
+    const found = findBlockType(block, path, index).read(block, path, index, depth + 1);
     if (Array.isArray(found)) for (const piece of found) pieces.push(piece);
     else pieces.push(found);
   }
@@ -248,13 +248,13 @@ function readDocument(document: Fields, path: string, depth: number): Piece[] {
   const pieces: Piece[] = labels.map((text) => ({ kind: "text", text }));
   const source = fieldsAt(document.source, `${path}.source`);
   if (source.type === "text") pieces.push({ kind: "text", text: stringAt(source, "data", `${path}.source`) });
-  else if (source.type !== "content") pieces.push({ kind: "document", data: base64Of(source) });
+  else if (source.type !== "content") pieces.push({ kind: "document", data: readBase64(source) });
   else if (typeof source.content === "string") pieces.push({ kind: "text", text: source.content });
   else addContent(pieces, source.content, `${path}.source.content`, depth);
   return pieces;
 }
 
-function base64Of(source: Fields): string | undefined {
+function readBase64(source: Fields): string | undefined {
   return typeof source.data === "string" ? source.data : undefined;
 }
 

@@ -47,7 +47,7 @@ export const geminiFormat: MessageFormat = {
     const parts = editBlocks(message.parts as readonly unknown[], edits, (part, replacement) => {
       const { text } = replacement;
       // Everything beside the content stays, the signature of a call included: Gemini 3 refuses calls without theirs.
-      switch (kindOf(part)) {
+      switch (getKind(part)) {
         case "text":
           return withField(part, "text", text);
         case "tool_call": {
@@ -103,7 +103,7 @@ export function isUnnamed(callId: string): boolean {
 }
 
 function readPart(part: Fields, path: string, nameCall: (name: string) => string): Part {
-  const kind = kindOf(part);
+  const kind = getKind(part);
   if (kind !== "tool_call" && kind !== "tool_result") {
     return createPart({ kind, pieces: [...readContent(part, path), ...sealedIn(part)], value: part });
   }
@@ -118,7 +118,7 @@ function readPart(part: Fields, path: string, nameCall: (name: string) => string
   return createPart({ kind, pieces: [...pieces, ...sealedIn(part)], value: part, callId, toolName: name });
 }
 
-function kindOf(part: Fields): PartKind {
+function getKind(part: Fields): PartKind {
   if (part.functionCall !== undefined) return "tool_call";
   if (part.functionResponse !== undefined) return "tool_result";
   if (part.inlineData !== undefined || part.fileData !== undefined) return "media";

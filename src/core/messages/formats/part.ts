@@ -60,10 +60,10 @@ export function unknownPiece(value: Fields, path: string): Piece {
 
 /** Joins the content of two messages into one list. A string becomes a text block. */
 export function joinContent(first: Fields, second: Fields): Fields {
-  return { ...second, ...first, content: [...blocksOf(first.content), ...blocksOf(second.content)] };
+  return { ...second, ...first, content: [...toBlocks(first.content), ...toBlocks(second.content)] };
 }
 
-function blocksOf(content: unknown): readonly unknown[] {
+function toBlocks(content: unknown): readonly unknown[] {
   return Array.isArray(content) ? content : [{ type: "text", text: content }];
 }
 

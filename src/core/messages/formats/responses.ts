@@ -86,13 +86,13 @@ function readItem(item: Fields, path: string): Reading {
     const { name, pieces } = call.read(item, path);
     // The API looks up a call with an id: "provided without its required 'reasoning' item".
     const isBound = typeof item.id === "string" ? true : undefined;
-    const callId = callIdOf(item);
+    const callId = getCallId(item);
     return reading("assistant", { kind: "tool_call", pieces, value: item, callId, toolName: name, isBound });
   }
   const result = resultItems.get(type);
   if (result !== undefined) {
     const pieces = result.read(item, path);
-    return reading("tool", { kind: "tool_result", pieces, value: item, callId: callIdOf(item) });
+    return reading("tool", { kind: "tool_result", pieces, value: item, callId: getCallId(item) });
   }
   return (readers.get(type) ?? readOther)(item, path);
 }
@@ -120,7 +120,7 @@ const readers: ReadonlyMap<string, ItemReader> = new Map<string, ItemReader>([
         kind: "other",
         pieces: [unknownPiece(item, path)],
         value: item,
-        callId: callIdOf(item),
+        callId: getCallId(item),
         toolName: "computer",
         exchangeRole: "call",
       }),
@@ -134,7 +134,7 @@ const readers: ReadonlyMap<string, ItemReader> = new Map<string, ItemReader>([
         kind: "other",
         pieces,
         value: item,
-        callId: callIdOf(item),
+        callId: getCallId(item),
         exchangeRole: "result",
       });
     },
@@ -258,7 +258,7 @@ const resultItems: ReadonlyMap<string, ResultItem> = new Map([
 ]);
 
 /** The output of a local shell has the id of its call in `id`. */
-function callIdOf({ type, call_id: callId, id }: Fields): string | undefined {
+function getCallId({ type, call_id: callId, id }: Fields): string | undefined {
   return nameIn(callId) ?? (type === "local_shell_call_output" ? nameIn(id) : undefined);
 }
 

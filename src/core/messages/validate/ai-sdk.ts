@@ -3,18 +3,18 @@ import type { Role } from "../message-format.ts";
 import { type CallReference, checkIds, checkPairing, findReusedIds, type Pairing } from "./pairing.ts";
 import {
   allowRoles,
-  blocksOf,
   type CheckedMessage,
   type CheckedRequest,
   eachBlock,
+  getBlocks,
   type Problem,
   problem,
   type RuleSet,
 } from "./rule-set.ts";
 
 const pairing: Pairing = {
-  callsOf: (turn) => (turn.role === "assistant" ? references(turn, "tool-call") : []),
-  resultsOf: (turn) => (turn.role === "tool" ? references(turn, "tool-result") : []),
+  findCalls: (turn) => (turn.role === "assistant" ? references(turn, "tool-call") : []),
+  findResults: (turn) => (turn.role === "tool" ? references(turn, "tool-result") : []),
   // A message with approvals only.
   keepsCallsOpen: ({ role }) => role === "tool",
   lack: "no tool-result before the next message",
@@ -41,7 +41,7 @@ export const aiSdkRules: RuleSet = {
 /** Leaves out what the provider runs itself: it is answered in the assistant's own message, if at all. */
 function references(turn: CheckedMessage, type: string): CallReference[] {
   const found: CallReference[] = [];
-  for (const [index, part] of blocksOf(turn).entries()) {
+  for (const [index, part] of getBlocks(turn).entries()) {
     if (part.type !== type || part.providerExecuted === true) continue;
     found.push({ id: part.toolCallId, path: `${turn.path}.content[${index}].toolCallId` });
   }
@@ -51,7 +51,7 @@ function references(turn: CheckedMessage, type: string): CallReference[] {
 /** If approval was asked for a call, the SDK itself runs the call or answers it with the denial. */
 function* checkCalls(request: CheckedRequest): Generator<Problem> {
   const asked = new Set(findParts(request, "tool-approval-request").map(({ part }) => part.toolCallId));
-  const callIds = new Map(request.turns.flatMap(pairing.callsOf).map(({ id, path }) => [path, id] as const));
+  const callIds = new Map(request.turns.flatMap(pairing.findCalls).map(({ id, path }) => [path, id] as const));
   for (const found of checkPairing(request, pairing)) {
     if (found.rule === "unanswered-call" && asked.has(callIds.get(found.path))) continue;
     yield found;
@@ -75,7 +75,7 @@ function* checkApprovals(request: CheckedRequest): Generator<Problem> {
 
 function findParts({ turns }: CheckedRequest, type: string) {
   return turns.flatMap((turn) =>
-    blocksOf(turn).flatMap((part, index) =>
+    getBlocks(turn).flatMap((part, index) =>
       part.type === type ? [{ part, path: `${turn.path}.content[${index}]` }] : [],
     ),
   );

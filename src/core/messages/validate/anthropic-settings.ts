@@ -1,10 +1,10 @@
 /** Rules of Anthropic's API for a request's settings, its system and last messages, and its cache markers. */
 import type { Fields } from "../../text/index.ts";
 import {
-  blocksOf,
   type Check,
   type CheckedMessage,
   type CheckedRequest,
+  getBlocks,
   hasText,
   type Problem,
   problem,
@@ -67,7 +67,7 @@ function* checkCompaction({ turns, fields }: CheckedRequest): Generator<Problem>
     yield problem("compaction-edit", "compaction", "cannot be combined with a compact_ edit");
   }
   const last = turns.at(-1);
-  if (last !== undefined && blocksOf(last).some(({ type }) => type === "tool_result" || type === "tool_use")) {
+  if (last !== undefined && getBlocks(last).some(({ type }) => type === "tool_result" || type === "tool_use")) {
     yield problem("compaction-mid-turn", "compaction", `cannot begin in the middle of a turn (${last.path})`);
   }
 }
@@ -76,7 +76,7 @@ function* checkCompaction({ turns, fields }: CheckedRequest): Generator<Problem>
 function* checkToolsGiven({ turns, fields }: CheckedRequest): Generator<Problem> {
   const tools = fields?.tools;
   if (fields === undefined || (Array.isArray(tools) && tools.length > 0)) return;
-  const hasCalls = turns.some((turn) => blocksOf(turn).some(({ type }) => type === "tool_use"));
+  const hasCalls = turns.some((turn) => getBlocks(turn).some(({ type }) => type === "tool_use"));
   if (!hasCalls) return;
   const message = "is missing, although the messages have tool calls";
   yield { ...problem("tools-missing", "tools", message), severity: "warning" };
@@ -86,7 +86,7 @@ function* checkToolsGiven({ turns, fields }: CheckedRequest): Generator<Problem>
 export type ModelLimit = "system-role" | "prefill" | "sampling" | "budget" | "disabled" | "forced-tool";
 
 export function rejects(model: string | undefined, limit: ModelLimit): boolean {
-  const known = model === undefined ? undefined : versionOf(model);
+  const known = model === undefined ? undefined : parseVersion(model);
   if (known === undefined) return false;
   const { from, upTo } = limits[limit];
   const [first, last] = [from?.[known.line], upTo?.[known.line]];
@@ -109,7 +109,7 @@ const limits: Readonly<Record<ModelLimit, { from?: ByLine; upTo?: ByLine }>> = {
 
 /** Reads `claude-opus-4-8`, `claude-3-5-sonnet-20241022`, `anthropic.claude-sonnet-5`. A date is not a minor
  *  version. */
-function versionOf(model: string): { line: Line; version: number } | undefined {
+function parseVersion(model: string): { line: Line; version: number } | undefined {
   const id = model.toLowerCase();
   const line = /opus|sonnet|haiku|fable|mythos/.exec(id)?.[0] as Line | undefined;
   const version = /claude-(?:[a-z]+-)*(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/.exec(id);
@@ -142,7 +142,7 @@ function* checkSystemMessage(
   } else if (after !== undefined && !after.isMalformed && after.role !== "assistant") {
     yield problem("system-position", path, 'is "system"; an assistant message must follow a system message');
   }
-  for (const [index, { type }] of blocksOf(turn).entries()) {
+  for (const [index, { type }] of getBlocks(turn).entries()) {
     if (systemTypes.has(type)) continue;
     yield problem("block-role", `${turn.path}.content[${index}].type`, `${type} is not allowed in a system message`);
   }
@@ -152,7 +152,7 @@ const systemTypes: ReadonlySet<unknown> = new Set(["text", "tool_addition", "too
 
 function mayPrecedeSystem(turn: CheckedMessage): boolean {
   if (turn.role !== "assistant") return turn.role === "user";
-  const last = blocksOf(turn).at(-1)?.type;
+  const last = getBlocks(turn).at(-1)?.type;
   if (typeof last !== "string") return false;
   return last === "server_tool_use" || (last.endsWith("_tool_result") && last !== "mcp_tool_result");
 }
@@ -166,7 +166,7 @@ function* checkLastMessage({ turns, fields }: CheckedRequest): Generator<Problem
 function* checkTrailingWhiteSpace({ turns }: CheckedRequest): Generator<Problem> {
   const last = turns.at(-1);
   if (last?.role !== "assistant") return;
-  const blocks = blocksOf(last);
+  const blocks = getBlocks(last);
   const text = typeof last.message.content === "string" ? last.message.content : blocks.at(-1)?.text;
   if (typeof text !== "string" || !/\s$/.test(text)) return;
   const path = blocks.length === 0 ? `${last.path}.content` : `${last.path}.content[${blocks.length - 1}].text`;
@@ -175,7 +175,7 @@ function* checkTrailingWhiteSpace({ turns }: CheckedRequest): Generator<Problem>
 
 /** A turn that the API paused is continued by sending it back unchanged. */
 function isPaused(turn: CheckedMessage): boolean {
-  return blocksOf(turn).some(({ type }) => type === "server_tool_use");
+  return getBlocks(turn).some(({ type }) => type === "server_tool_use");
 }
 
 const maxMarkers = 4;
@@ -214,9 +214,9 @@ function* checkMarkers(request: CheckedRequest): Generator<Problem> {
   }
   const { fields, turns } = request;
   if (!isMarker(fields?.cache_control)) return;
-  const lastBlock = turns.flatMap((turn) => blocksOf(turn).slice(-1)).at(-1);
+  const lastBlock = turns.flatMap((turn) => getBlocks(turn).slice(-1)).at(-1);
   const own = marked.find(({ block }) => block === lastBlock);
-  if (own !== undefined && own.lifetime !== lifetimeOf(fields.cache_control)) {
+  if (own !== undefined && own.lifetime !== readLifetime(fields.cache_control)) {
     const message = `has another lifetime than the marker on the same block, ${own.path}`;
     yield problem("cache-marker-conflict", "cache_control", message);
   } else if (own === undefined && marked.length === maxMarkers) {
@@ -238,7 +238,7 @@ function markedBlocks({ fields, turns }: CheckedRequest): Marked[] {
   if (Array.isArray(fields?.tools)) addMarked(fields.tools, { path: "tools", marked, isNested: false });
   if (Array.isArray(fields?.system)) addMarked(fields.system, { path: "system", marked, isNested: false });
   for (const turn of turns) {
-    const blocks = blocksOf(turn);
+    const blocks = getBlocks(turn);
     if (blocks.some(mayBeMarked)) addMarked(blocks, { path: `${turn.path}.content`, marked, isNested: false });
   }
   return marked;
@@ -269,7 +269,7 @@ function addMarked(
       addMarked(inner, { path: `${path}[${index}].${key}`, marked, isNested: true });
     }
     if (!isMarker(block.cache_control)) continue;
-    marked.push({ block, path: `${path}[${index}]`, lifetime: lifetimeOf(block.cache_control), isNested });
+    marked.push({ block, path: `${path}[${index}]`, lifetime: readLifetime(block.cache_control), isNested });
   }
 }
 
@@ -277,6 +277,6 @@ function isMarker(value: unknown): value is Fields {
   return typeof value === "object" && value !== null;
 }
 
-function lifetimeOf({ ttl }: Fields): "5m" | "1h" {
+function readLifetime({ ttl }: Fields): "5m" | "1h" {
   return ttl === "1h" ? "1h" : "5m";
 }

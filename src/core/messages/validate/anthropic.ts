@@ -10,10 +10,10 @@ import {
   allowRoles,
   type BlockRule,
   blockPath,
-  blocksOf,
   type CheckedMessage,
   type CheckedRequest,
   eachBlock,
+  getBlocks,
   hasText,
   type Problem,
   problem,
@@ -25,8 +25,8 @@ import {
 
 /** Neighbours of the same role count as one turn: the API merges them. `alternation` reports them in strict mode. */
 const pairing: Pairing = {
-  callsOf: (turn) => (turn.role === "assistant" ? referencesIn(turn, "tool_use", "id") : []),
-  resultsOf: (turn) => (turn.role === "user" ? referencesIn(turn, "tool_result", "tool_use_id") : []),
+  findCalls: (turn) => (turn.role === "assistant" ? referencesIn(turn, "tool_use", "id") : []),
+  findResults: (turn) => (turn.role === "user" ? referencesIn(turn, "tool_result", "tool_use_id") : []),
   keepsCallsOpen: (turn, previous) => turn.role !== "assistant" || previous?.role === "assistant",
   areIdsUnique: true,
   lack: "no tool_result in the next message",
@@ -43,7 +43,7 @@ function* checkResultsFirst({ turns }: CheckedRequest): Generator<Problem> {
       continue;
     }
     if (typeof turn.message.content === "string") other ??= `${turn.path}.content`;
-    for (const [index, { type }] of blocksOf(turn).entries()) {
+    for (const [index, { type }] of getBlocks(turn).entries()) {
       if (type !== "tool_result") other ??= blockPath({ turn, index });
       else if (other !== undefined) {
         const message = `is a tool_result after ${other}; results must come first`;
@@ -66,7 +66,7 @@ function* checkServerTools({ turns }: CheckedRequest): Generator<Problem> {
   const known = new Set<unknown>();
   const last = turns.findLast(({ role }) => role === "assistant");
   for (const turn of turns) {
-    const blocks = blocksOf(turn);
+    const blocks = getBlocks(turn);
     if (turn.role !== "assistant" || !blocks.some(({ type }) => isServerCall(type) || isServerResult(type))) continue;
     yield* orphanServerResults(turn, known);
     // The API may have paused the last message. Code that calls tools of the client waits for their results.
@@ -75,7 +75,7 @@ function* checkServerTools({ turns }: CheckedRequest): Generator<Problem> {
 }
 
 function* orphanServerResults(turn: CheckedMessage, known: Set<unknown>): Generator<Problem> {
-  for (const [index, { type, id, tool_use_id }] of blocksOf(turn).entries()) {
+  for (const [index, { type, id, tool_use_id }] of getBlocks(turn).entries()) {
     if (isServerCall(type)) known.add(id);
     if (!isServerResult(type) || known.has(tool_use_id)) continue;
     const path = `${blockPath({ turn, index })}.tool_use_id`;
@@ -84,7 +84,7 @@ function* orphanServerResults(turn: CheckedMessage, known: Set<unknown>): Genera
 }
 
 function* unansweredServerCalls(turn: CheckedMessage): Generator<Problem> {
-  const blocks = blocksOf(turn);
+  const blocks = getBlocks(turn);
   const answered = new Set(blocks.filter(({ type }) => isServerResult(type)).map((block) => block.tool_use_id));
   for (const [index, { type, id }] of blocks.entries()) {
     if (!isServerCall(type) || answered.has(id)) continue;
@@ -104,7 +104,7 @@ function isServerResult(type: unknown): boolean {
 /** Rule `thinking-last`. Neighbours of the same role are merged, so the block is not the last one then. */
 function* checkThinkingLast({ turns }: CheckedRequest): Generator<Problem> {
   for (const [index, turn] of turns.entries()) {
-    const blocks = blocksOf(turn);
+    const blocks = getBlocks(turn);
     if (turn.role !== "assistant" || turns[index + 1]?.role === "assistant") continue;
     if (!isThinking(blocks.at(-1)?.type)) continue;
     const path = blockPath({ turn, index: blocks.length - 1 });
@@ -120,13 +120,13 @@ function* checkThinkingOfTurn({ turns, fields }: CheckedRequest): Generator<Prob
   const first = turns[start];
   // Only results that answer a call show that the turn is in progress.
   if (first?.role !== "assistant" || turns.at(-1)?.role !== "user") return;
-  if (isThinking(blocksOf(first)[0]?.type)) return;
+  if (isThinking(getBlocks(first)[0]?.type)) return;
   const message = "must begin with thinking, because thinking is enabled and a tool call of the turn is in progress";
   yield problem("thinking-missing", `${first.path}.content`, message);
 }
 
 function isAllResults(turn: CheckedMessage): boolean {
-  const blocks = blocksOf(turn);
+  const blocks = getBlocks(turn);
   return blocks.length > 0 && blocks.every(({ type }) => type === "tool_result");
 }
 
@@ -183,7 +183,7 @@ function* checkFirstMessage({ turns }: CheckedRequest): Generator<Problem> {
   const first = turns.find(({ role }) => role !== "system");
   if (first?.role !== "assistant") return;
   // A signed summary comes back first, in place of what it summarises.
-  if (blocksOf(first)[0]?.type === "compaction") return;
+  if (getBlocks(first)[0]?.type === "compaction") return;
   yield problem("first-message", `${first.path}.role`, 'is "assistant"; the first message must be the user\'s');
 }
 

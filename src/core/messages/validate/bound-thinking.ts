@@ -59,15 +59,15 @@ interface RefusedBlock {
 function walkRequest(request: Fields, known: Conversation, hash: KeyedHash): RefusedBlock | undefined {
   const messages = (request.messages as readonly unknown[]).map((message) => Object(message) as Fields);
   const answer = messages.findLastIndex(({ role }) => role === "assistant");
-  const { system, tools } = partsOf(request);
+  const { system, tools } = getFixedParts(request);
   const fixed = hash.text(JSON.stringify([contentForm(system), tools.map((tool) => blockForm(tool) ?? "").sort()]));
-  const lastOf = (message: Fields | undefined): string => hash.text(contentForm(message?.content).join());
+  const hashContent = (message: Fields | undefined): string => hash.text(contentForm(message?.content).join());
   const chains: string[] = [];
-  const start: Origin = { request, fixed, chains, last: lastOf(messages.at(-1)), chain: "", thinking: "" };
+  const start: Origin = { request, fixed, chains, last: hashContent(messages.at(-1)), chain: "", thinking: "" };
   const walk: Walk = { known, hash, here: start, origin: undefined, refused: undefined };
   for (const [index, message] of messages.entries()) {
     // The newest answer is bound to the request before it. Other thinking that is new is taken as it is.
-    walk.origin = index === answer ? findAsked(known, fixed, lastOf(messages[index - 1])) : undefined;
+    walk.origin = index === answer ? findAsked(known, fixed, hashContent(messages[index - 1])) : undefined;
     walkMessage(walk, message, `messages[${index}]`);
     chains.push(walk.here.chain);
   }
@@ -89,7 +89,7 @@ function walkMessage(walk: Walk, { role, content }: Fields, path: string): void 
   // Two messages are not the same as one with the blocks of both.
   let start = role;
   for (const [at, block] of blocksIn(content).entries()) {
-    const id = sealOf(block);
+    const id = readSeal(block);
     const found = id === undefined ? undefined : checkBlock(walk, id, `${path}.content[${at}]`);
     walk.refused ??= found;
     const step = { block, id, form: blockForm(block), start };
@@ -102,7 +102,7 @@ function walkMessage(walk: Walk, { role, content }: Fields, path: string): void 
 function checkBlock({ known, here, origin = here }: Walk, id: string, path: string): RefusedBlock | undefined {
   const bound = known.origins.get(id) ?? origin;
   known.origins.set(id, bound);
-  const reason = reasonOf(bound, here);
+  const reason = findReason(bound, here);
   return reason === undefined ? undefined : { id, path, reason };
 }
 
@@ -129,7 +129,7 @@ function extend(origin: Origin, { block, id, form, start }: Step, { here, hash }
   return { ...origin, chain: hash.text([origin.chain, start, form, ...loadedTools(block, here.request)].join(" ")) };
 }
 
-function sealOf({ type, signature, data }: Fields): string | undefined {
+function readSeal({ type, signature, data }: Fields): string | undefined {
   if (type !== "thinking" && type !== "redacted_thinking") return undefined;
   const seal = type === "thinking" ? signature : data;
   return typeof seal === "string" && seal !== "" ? seal : undefined;
@@ -142,9 +142,9 @@ function loadedTools({ content }: Fields, { tools }: Fields): string[] {
   return (tools as Fields[]).flatMap((tool) => (names.includes(tool.name) ? (blockForm(tool) ?? []) : []));
 }
 
-function reasonOf(origin: Origin, here: Origin): string | undefined {
+function findReason(origin: Origin, here: Origin): string | undefined {
   const isFixed = origin.fixed === here.fixed;
-  const change = isFixed ? undefined : findBindingChange(partsOf(origin.request), partsOf(here.request));
+  const change = isFixed ? undefined : findBindingChange(getFixedParts(origin.request), getFixedParts(here.request));
   if (change !== undefined) {
     const { systemAt, addedTools, removedTools, changedTools } = change;
     const lists = { added: addedTools, removed: removedTools, changed: changedTools };
@@ -163,7 +163,7 @@ function reasonOf(origin: Origin, here: Origin): string | undefined {
   return hasGap ? "thinking between it and an earlier block is missing" : undefined;
 }
 
-function partsOf({ system, tools }: Fields): { system: unknown; tools: readonly Fields[] } {
+function getFixedParts({ system, tools }: Fields): { system: unknown; tools: readonly Fields[] } {
   return { system, tools: Array.isArray(tools) ? tools : [] };
 }
 

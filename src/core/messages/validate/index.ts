@@ -48,7 +48,7 @@ export function validateRequest(request: object, options: ValidateOptions = {}):
   const checks = options.strict === true ? [...always, ...strict] : always;
   // Do not spread into one push call: some hundred thousand arguments overflow the stack.
   for (const check of checks) for (const found of check(checked)) problems.push(found);
-  return inOrder(problems);
+  return sortProblems(problems);
 }
 
 /**
@@ -81,7 +81,7 @@ function validateAll(requests: readonly object[], options: ValidateOptions): Pro
   return requests.flatMap((request, index) => {
     const problems = validateRequest(request, options);
     const bound = formatOfRequest(request, options) === "anthropic" ? checkBinding(request as Fields) : undefined;
-    const all = bound === undefined ? problems : inOrder([...problems, bound]);
+    const all = bound === undefined ? problems : sortProblems([...problems, bound]);
     return all.map((each) => ({ ...each, path: `[${index}].${each.path}` }));
   });
 }
@@ -107,7 +107,7 @@ function checkOptions({ provider, strict }: ValidateOptions): void {
 }
 
 /** Sorts problems by message. Problems of the request itself come first. */
-function inOrder(problems: Problem[]): Problem[] {
+function sortProblems(problems: Problem[]): Problem[] {
   const indexOf = ({ path }: Problem) => Number(/^(?:messages|input|contents)\[(\d+)\]/.exec(path)?.[1] ?? -1);
   return problems
     .map((each) => ({ each, index: indexOf(each) }))
@@ -139,7 +139,7 @@ interface OpenOptions {
 
 /** Finds the messages and their format, without reading the messages. */
 function openRequest(request: object, options: OpenOptions): OpenedRequest {
-  const { messages, fields, key } = messagesOf(request, options.format);
+  const { messages, fields, key } = findMessages(request, options.format);
   const model = typeof fields?.model === "string" ? fields.model : undefined;
   const format = formatFor(Array.isArray(messages) ? messages : [], { ...options, model, key });
   return { messages, fields, key, model, format };
@@ -154,7 +154,7 @@ function readRequest({ messages, fields, key, model, format }: OpenedRequest): R
 
 type MessagesKey = OpenedRequest["key"];
 
-function messagesOf(request: object, format: FormatName | undefined) {
+function findMessages(request: object, format: FormatName | undefined) {
   if (Array.isArray(request)) {
     return { messages: request as unknown, fields: undefined, key: "messages" as MessagesKey };
   }

@@ -1,10 +1,10 @@
 /** Pairs calls and results in any format: each call is answered once, by results that follow directly. */
 
-import { blocksOf, type CheckedMessage, type CheckedRequest, type Problem, problem, quoteValue } from "./rule-set.ts";
+import { type CheckedMessage, type CheckedRequest, getBlocks, type Problem, problem, quoteValue } from "./rule-set.ts";
 
 export interface Pairing {
-  callsOf(turn: CheckedMessage): readonly CallReference[];
-  resultsOf(turn: CheckedMessage): readonly CallReference[];
+  findCalls(turn: CheckedMessage): readonly CallReference[];
+  findResults(turn: CheckedMessage): readonly CallReference[];
   /** Whether the results may come after this message, which has none itself. */
   keepsCallsOpen?(turn: CheckedMessage, previous: CheckedMessage | undefined): boolean;
   /** Whether an id may be used only once in a request, and not only once in a turn. */
@@ -47,8 +47,8 @@ function* checkTurn(
   previous: CheckedMessage | undefined,
   { pairing, state }: { pairing: Pairing; state: PairingState },
 ): Generator<Problem> {
-  const calls = pairing.callsOf(turn);
-  const results = pairing.resultsOf(turn);
+  const calls = pairing.findCalls(turn);
+  const results = pairing.findResults(turn);
   if (results.length > 0) yield* answerCalls(results, state);
   else if (pairing.keepsCallsOpen?.(turn, previous) !== true) yield* closeCalls(state, pairing);
   if (turn.role === "assistant") state.isBlind = false;
@@ -88,7 +88,7 @@ function* closeCalls({ open, earlier }: PairingState, { lack }: Pairing): Genera
 /** Rule `tool-id`: a call or result without an id cannot be paired, and only this rule reports it. */
 export function* checkIds({ turns }: CheckedRequest, pairing: Pairing): Generator<Problem> {
   for (const turn of turns) {
-    for (const { id, path } of [...pairing.callsOf(turn), ...pairing.resultsOf(turn)]) {
+    for (const { id, path } of [...pairing.findCalls(turn), ...pairing.findResults(turn)]) {
       if (!isId(id)) yield problem("tool-id", path, `must be a non-empty string, not ${quoteValue(id)}`);
     }
   }
@@ -102,7 +102,7 @@ function isId(id: unknown): boolean {
 export function* findReusedIds({ turns }: CheckedRequest, pairing: Pairing): Generator<Problem> {
   const seen = new Map<unknown, string>();
   for (const turn of turns) {
-    const calls = turn.isMalformed ? [] : pairing.callsOf(turn);
+    const calls = turn.isMalformed ? [] : pairing.findCalls(turn);
     for (const { id, path } of calls) {
       const known = seen.get(id);
       if (known === undefined) continue;
@@ -140,7 +140,7 @@ export function* checkArguments(text: unknown, path: string): Generator<Problem>
 /** Returns the ids of all blocks of a type, with their paths. */
 export function referencesIn(turn: CheckedMessage, type: string, key: string): CallReference[] {
   const found: CallReference[] = [];
-  for (const [index, part] of blocksOf(turn).entries()) {
+  for (const [index, part] of getBlocks(turn).entries()) {
     if (part.type === type) found.push({ id: part[key], path: `${turn.path}.content[${index}].${key}` });
   }
   return found;

@@ -16,11 +16,11 @@ export const responsesRules: RuleSet = {
 };
 
 /** Returns the call of an item, such as `function_call`, which `function_call_output` answers. */
-function callOf({ message, path }: CheckedMessage): CallReference | undefined {
+function findCall({ message, path }: CheckedMessage): CallReference | undefined {
   return callTypes.has(message.type) ? { id: message.call_id, path: `${path}.call_id` } : undefined;
 }
 
-function resultOf({ message, path }: CheckedMessage): CallReference | undefined {
+function findResult({ message, path }: CheckedMessage): CallReference | undefined {
   const { type } = message;
   if (typeof type !== "string" || !type.endsWith("_output") || !callTypes.has(type.slice(0, -7))) return undefined;
   // The output of a local shell has the id of its call in `id`.
@@ -30,7 +30,7 @@ function resultOf({ message, path }: CheckedMessage): CallReference | undefined 
 
 /** A tool's output is not the model's, even if the format reads it as `assistant` because it cannot be edited. */
 function isOfModel(turn: CheckedMessage): boolean {
-  return turn.role === "assistant" && resultOf(turn) === undefined && turn.message.type !== "mcp_approval_response";
+  return turn.role === "assistant" && findResult(turn) === undefined && turn.message.type !== "mcp_approval_response";
 }
 
 const callTypes: ReadonlySet<unknown> = new Set([
@@ -49,7 +49,7 @@ function* checkCalls({ turns, fields }: CheckedRequest): Generator<Problem> {
   let isBlind = hasStoredItems(fields);
   for (const [index, turn] of turns.entries()) {
     isBlind ||= turn.isMalformed || turn.message.type === "item_reference";
-    const [call, result] = [callOf(turn), resultOf(turn)];
+    const [call, result] = [findCall(turn), findResult(turn)];
     if (call !== undefined) {
       const known = calls.get(call.id);
       if (known?.isAnswered === false) {
@@ -112,7 +112,7 @@ function* checkItemIds({ turns }: CheckedRequest): Generator<Problem> {
 /** Rules `tool-id` and `call-arguments`. */
 function* checkFunctionCalls({ turns }: CheckedRequest): Generator<Problem> {
   for (const turn of turns) {
-    const call = callOf(turn);
+    const call = findCall(turn);
     // "string too long. Expected a string with maximum length 64", of call_id
     if (call !== undefined) yield* checkIdLength(call, 64);
     if (turn.message.type === "function_call") {

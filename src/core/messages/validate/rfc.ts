@@ -5,11 +5,11 @@ import { allowRoles, eachBlock, type RuleSet } from "./rule-set.ts";
 
 /** The context-engineering RFC's format. Roles may repeat, because its reduction merges neighbours. */
 const pairing: Pairing = {
-  callsOf: (turn) =>
+  findCalls: (turn) =>
     turn.role === "assistant"
       ? [...referencesIn(turn, "tool_use", "id"), ...referencesIn(turn, "tool_call", "id")]
       : [],
-  resultsOf: (turn) => (turn.role === "assistant" ? [] : referencesIn(turn, "tool_result", "tool_use_id")),
+  findResults: (turn) => (turn.role === "assistant" ? [] : referencesIn(turn, "tool_result", "tool_use_id")),
   keepsCallsOpen: (turn, previous) => turn.role === "assistant" && previous?.role === "assistant",
   lack: "no tool_result directly after its message",
 };

@@ -59,7 +59,7 @@ export type BlockRule = (block: Fields, place: BlockPlace) => Problem | undefine
 export function eachBlock(rules: readonly BlockRule[]): Check {
   return function* ({ turns }) {
     for (const turn of turns) {
-      const blocks = blocksOf(turn);
+      const blocks = getBlocks(turn);
       const place = { turn, index: 0 };
       for (; place.index < blocks.length; place.index++) {
         for (const rule of rules) {
@@ -85,7 +85,7 @@ export function blockPath({ turn, index }: BlockPlace): string {
 }
 
 /** Returns the blocks of a content list, and none for plain text. */
-export function blocksOf({ message }: CheckedMessage): readonly Fields[] {
+export function getBlocks({ message }: CheckedMessage): readonly Fields[] {
   return Array.isArray(message.content) ? message.content : [];
 }
 
