@@ -142,19 +142,15 @@ function addTools(
 /** Adds the system prompt without the frame of a message, because it has none. */
 function addSystem(list: BlockList, system: unknown, lens: MessageLens): void {
   if (system === undefined || system === null) return;
-  for (const { value, tokens } of readSystem(system, lens)) {
-    list.add({ role: "system", value, tokens, kind: "prefix" });
-  }
-}
-
-function readSystem(system: unknown, lens: MessageLens): CountedMessage["parts"] {
+  let parts: CountedMessage["parts"];
   try {
-    return lens.read({ role: "system", content: system }, -1).parts;
+    parts = lens.read({ role: "system", content: system }, -1).parts;
   } catch (cause) {
     if (!(cause instanceof ContextError)) throw cause;
     const message = cause.message.replace("messages[-1].content", "system");
     throw new ContextError(cause.code, message, { hint: cause.hint, cause });
   }
+  for (const { value, tokens } of parts) list.add({ role: "system", value, tokens, kind: "prefix" });
 }
 
 // Where a request's markers are. `values` are the blocks' own objects, in the order of the cache.

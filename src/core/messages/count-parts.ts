@@ -156,7 +156,7 @@ export function createArgumentsCounter(count: (json: string) => number, maxChars
  *  back in the same order, so each content is first compared with what came next the last time. That runs at the speed
  *  of memory, however similar the contents are. A Map of texts would hash each new string, which is slower than
  *  JSON.parse. */
-export interface ContentCache<T> {
+interface ContentCache<T> {
   /** From here on, contents are expected in the order they had after the last restart. */
   restart(): void;
   /** Returns the count if the content is what came next the last time. */
@@ -165,7 +165,7 @@ export interface ContentCache<T> {
   find(content: T, text: string): number;
 }
 
-export interface ContentCacheOptions<T> {
+interface ContentCacheOptions<T> {
   readonly count: (text: string) => number;
   readonly isSame: (kept: T, content: T) => boolean;
   /** Returns what to remember of a content. It must not be something that its owner may change. */
@@ -221,7 +221,7 @@ function createContentCache<T>(options: ContentCacheOptions<T>): ContentCache<T>
   };
 }
 
-export interface Known<T> {
+interface Known<T> {
   readonly content: T;
   readonly tokens: number;
   /** Where it was last. */
@@ -229,7 +229,7 @@ export interface Known<T> {
   at: number;
 }
 
-export interface Memory<T> {
+interface Memory<T> {
   readonly bySample: Map<number, Known<T>>;
   /** Contents whose sample equals that of another. Of two with the same hash, the newer one is kept. */
   readonly byHash: Map<number, Known<T>>;
@@ -244,13 +244,7 @@ function emptyMemory<T>(): Memory<T> {
   return { bySample: new Map(), byHash: new Map(), order: [], expected: [], expectedAt: 0, chars: 0 };
 }
 
-export interface Search<T> {
-  readonly places: Map<number, Known<T>>;
-  readonly key: number;
-  readonly known: Known<T> | undefined;
-}
-
-function search<T>(memory: Memory<T>, text: string, isWanted: (kept: T) => boolean): Search<T> {
+function search<T>(memory: Memory<T>, text: string, isWanted: (kept: T) => boolean) {
   const sample = computeKey(text, Math.max(1, text.length >> 6));
   const sampled = memory.bySample.get(sample);
   if (sampled === undefined || isWanted(sampled.content)) {

@@ -10,10 +10,8 @@ import {
   encode,
   type ListOptions,
   type MaintainedStore,
-  type ReadOptions,
   type Store,
   type StoreRecord,
-  type StreamEntry,
 } from "./store.ts";
 
 type MemoryRecord = StoreRecord & { readonly written: number };
@@ -56,7 +54,10 @@ export function createMaintainedMemory(now: () => number = () => 0): MaintainedS
   const write = (collection: string, key: string, value: string, written = now()): MemoryRecord => {
     lastRevision += 1;
     const record = { key, value, revision: lastRevision, written };
-    setRecord(collections, collection, record);
+    const found: Collection = collections.get(collection) ?? { records: new Map() };
+    collections.set(collection, found);
+    if (!found.records.has(key)) found.sortedKeys = undefined;
+    found.records.set(key, record);
     return record;
   };
 
@@ -85,7 +86,9 @@ export function createMaintainedMemory(now: () => number = () => 0): MaintainedS
       const current = find(collection, key);
       checkRevision(current?.revision ?? 0, options.expectedRevision, `${collection}/${key}`);
       if (current === undefined) return false;
-      deleteRecord(collections, collection, key);
+      const found = collections.get(collection)!;
+      found.records.delete(key);
+      found.sortedKeys = undefined;
       return true;
     },
     async list(collection, options = {}) {
@@ -134,7 +137,11 @@ function createStreams(
     async read(stream, options = {}) {
       check({ stream });
       checkReadOptions(options);
-      return readEntries(streams.get(stream), options);
+      const { after = 0, limit } = options;
+      const { deleted = 0, values = [] } = streams.get(stream) ?? {};
+      const first = Math.max(after - deleted, 0);
+      const chosen = values.slice(first, limit === undefined ? undefined : first + limit);
+      return chosen.map((value, index) => ({ sequence: deleted + first + index + 1, value }));
     },
     async trimStream(stream, through) {
       check({ stream });
@@ -155,13 +162,6 @@ function createStreams(
 
 function getLast({ deleted, values }: MemoryStream): number {
   return deleted + values.length;
-}
-
-function readEntries(stream: MemoryStream | undefined, { after = 0, limit }: ReadOptions): StreamEntry[] {
-  const { deleted = 0, values = [] } = stream ?? {};
-  const first = Math.max(after - deleted, 0);
-  const chosen = values.slice(first, limit === undefined ? undefined : first + limit);
-  return chosen.map((value, index) => ({ sequence: deleted + first + index + 1, value }));
 }
 
 interface MemoryParts {
@@ -229,18 +229,6 @@ function createUpkeep({ collections, streams, write, check }: MemoryParts): Omit
 
 function copy(record: StoreRecord | undefined): StoreRecord | undefined {
   return record && { key: record.key, value: record.value, revision: record.revision };
-}
-
-function setRecord(collections: Map<string, Collection>, name: string, record: MemoryRecord): void {
-  const collection: Collection = collections.get(name) ?? { records: new Map() };
-  collections.set(name, collection);
-  if (!collection.records.has(record.key)) collection.sortedKeys = undefined;
-  collection.records.set(record.key, record);
-}
-
-function deleteRecord(collections: Map<string, Collection>, name: string, key: string): void {
-  const collection = collections.get(name);
-  if (collection?.records.delete(key)) collection.sortedKeys = undefined;
 }
 
 function listRecords(collection: Collection, { prefix = "", after = "", limit }: ListOptions): MemoryRecord[] {

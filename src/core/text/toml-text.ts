@@ -124,7 +124,7 @@ function readValue(scanner: Scanner, { kind, path, start }: Omit<TomlPart, "end"
     const readItem = (index: number) => readValue(scanner, { kind: "item", path: [...path, index], start: scanner.at });
     readItems(scanner, "]", readItem);
   } else if (first === "{") readItems(scanner, "}", () => readPair(scanner, path));
-  else if (first === '"' || first === "'") scanner.at = stringEnd(scanner.text, scanner.at);
+  else if (first === '"' || first === "'") scanner.at = findStringEnd(scanner.text, scanner.at);
   else skip(scanner, bareValue);
   part.end = scanner.at;
 }
@@ -187,20 +187,18 @@ function skip(scanner: Scanner, pattern: RegExp): void {
 }
 
 /** Returns the end of the string whose first quote is at `start`, or the end of the text if the string never ends. */
-function stringEnd(text: string, start: number): number {
+function findStringEnd(text: string, start: number): number {
   const quote = text[start]!;
   const isLong = text.startsWith(quote.repeat(3), start);
   const closing = isLong ? quote.repeat(3) : quote;
   for (let at = start + closing.length; at < text.length; at++) {
     if (text[at] === "\\" && quote === '"') at++;
     // A long string may end in one or two quotes of its own.
-    else if (text.startsWith(closing, at)) return isLong ? quotesEnd(text, at) : at + 1;
+    else if (text.startsWith(closing, at)) {
+      let end = at + closing.length;
+      while (isLong && end < at + 5 && text[end] === quote) end++;
+      return end;
+    }
   }
   return text.length;
-}
-
-function quotesEnd(text: string, start: number): number {
-  let end = start + 3;
-  while (end < start + 5 && text[end] === text[start]) end++;
-  return end;
 }

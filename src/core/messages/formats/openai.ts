@@ -3,7 +3,7 @@
 
 import type { Fields } from "../../text/index.ts";
 import { failAt, fieldsAt, jsonAt, roleAt, stringAt, textOrListAt, typeName } from "../fields.ts";
-import type { MessageFormat, Part, PartEdits, Reading, Role } from "../message-format.ts";
+import type { MessageFormat, Part, PartEdits, PartReplacement, Reading, Role } from "../message-format.ts";
 import {
   openAiOverheads,
   openAiToolPromptTokens,
@@ -165,21 +165,16 @@ function editFields(message: Fields, edits: PartEdits): Fields | undefined {
 /** Returns the field after its edits: undefined or an empty list if nothing is left. */
 function editField(message: Fields, field: string, edits: PartEdits): unknown {
   const value = message[field];
-  if (Array.isArray(value))
-    return editBlocks(
-      value,
-      edits,
-      field === "tool_calls"
-        ? (call, replacement) => {
-            const [key, field] = callKeys(call);
-            return withField(call, key, withField(call[key] as Fields, field, trimmedArguments(replacement)));
-          }
-        : replaceOpenAiPart,
-    );
+  if (Array.isArray(value)) return editBlocks(value, edits, field === "tool_calls" ? replaceCall : replaceOpenAiPart);
   const edit = edits.get(0);
   if (edit === undefined) return value;
   if (edit.action === "drop") return undefined;
   return field === "content" ? edit.text : refuseReplace(field);
+}
+
+function replaceCall(call: Fields, replacement: PartReplacement): Fields {
+  const [key, field] = callKeys(call);
+  return withField(call, key, withField(call[key] as Fields, field, trimmedArguments(replacement)));
 }
 
 function editsFrom(edits: PartEdits, at: number, count: number): PartEdits {

@@ -28,6 +28,12 @@ function* checkModelLimits({ turns, fields, model }: CheckedRequest): Generator<
   if (last?.role === "assistant" && !isPaused(last) && rejects(model, "prefill")) {
     yield problem("prefill", `${last.path}.role`, `is "assistant"; ${model} does not continue an assistant message`);
   }
+  // The API accepts its default value for them.
+  const samplingParameters: readonly (readonly [string, number | undefined])[] = [
+    ["temperature", 1],
+    ["top_p", 1],
+    ["top_k", undefined],
+  ];
   if (rejects(model, "sampling")) {
     for (const [key, standard] of samplingParameters) {
       const value = fields[key];
@@ -50,13 +56,6 @@ function* checkThinkingSetting({ type, budget_tokens }: Fields, model: string): 
     yield problem("thinking-setting", "thinking.type", `is "disabled"; ${model} always thinks`);
   }
 }
-
-/** The API accepts its default value for them. */
-const samplingParameters: readonly (readonly [string, number | undefined])[] = [
-  ["temperature", 1],
-  ["top_p", 1],
-  ["top_k", undefined],
-];
 
 /** Rules `compaction-edit` and `compaction-mid-turn`. */
 function* checkCompaction({ turns, fields }: CheckedRequest): Generator<Problem> {

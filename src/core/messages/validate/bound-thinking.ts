@@ -23,7 +23,15 @@ export function createBindingCheck(): CheckBinding {
     const isBound = typeof model === "string" && bindsThinking(model);
     if (!isBound || found === undefined || known.reported.has(found.id)) return undefined;
     known.reported.add(found.id);
-    return describe(request, found);
+    const { block_binding: binding } = Object(request.thinking) as Fields;
+    const isDropped = (Object(binding) as Fields).prefix_mismatch_behavior === "drop_block";
+    const text = `is bound to other text: ${found.reason}`;
+    const refusal = problem(
+      "thinking-bound",
+      found.path,
+      isDropped ? `${text}; the API drops it` : `${text}; remove it and all later thinking`,
+    );
+    return isDropped ? { ...refusal, severity: "warning" } : refusal;
   };
 }
 
@@ -165,16 +173,4 @@ function findReason(origin: Origin, here: Origin): string | undefined {
 
 function getFixedParts({ system, tools }: Fields): { system: unknown; tools: readonly Fields[] } {
   return { system, tools: Array.isArray(tools) ? tools : [] };
-}
-
-function describe({ thinking }: Fields, { path, reason }: { path: string; reason: string }): Problem {
-  const { block_binding: binding } = Object(thinking) as Fields;
-  const isDropped = (Object(binding) as Fields).prefix_mismatch_behavior === "drop_block";
-  const text = `is bound to other text: ${reason}`;
-  const found = problem(
-    "thinking-bound",
-    path,
-    isDropped ? `${text}; the API drops it` : `${text}; remove it and all later thinking`,
-  );
-  return isDropped ? { ...found, severity: "warning" } : found;
 }
