@@ -19,7 +19,12 @@ export interface ConvertedHtml {
 export function convertHtml(html: string, { format, selector, baseUrl }: ConvertOptions): ConvertedHtml {
   const root = parseHtml(html);
   const selected = selector === undefined ? undefined : selectElements(root, selector);
-  const warning = selector === undefined ? undefined : selectorProblem(selector, selected);
+  let warning: string | undefined;
+  if (selector !== undefined && selected === undefined) {
+    warning = `selector "${selector}" is not understood, the whole page is taken. Use tags, .class, #id and descendants.`;
+  } else if (selected?.length === 0) {
+    warning = `nothing on the page matches selector "${selector}", the whole page is taken`;
+  }
   const elements = selected !== undefined && selected.length > 0 ? selected : [root];
   // A `<base>` element on the page overrides the page's own address.
   const written = selectElements(root, "base")?.[0]?.attributes.get("href");
@@ -29,14 +34,6 @@ export function convertHtml(html: string, { format, selector, baseUrl }: Convert
     .filter(Boolean)
     .join("\n\n");
   return { text: text === "" ? "" : `${text}\n`, warning };
-}
-
-function selectorProblem(selector: string, selected: readonly HtmlElement[] | undefined): string | undefined {
-  if (selected === undefined)
-    return `selector "${selector}" is not understood, the whole page is taken. Use tags, .class, #id and descendants.`;
-  return selected.length === 0
-    ? `nothing on the page matches selector "${selector}", the whole page is taken`
-    : undefined;
 }
 
 interface InlineOptions {

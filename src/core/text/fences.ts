@@ -284,7 +284,11 @@ function takeItem(place: Place, isInParagraph: boolean): number | undefined {
   const { text, at, end, taken } = place;
   const markEnd = listMarkEnd(text, at);
   if (markEnd === at || (markEnd < end && !isBlank(text.charCodeAt(markEnd)))) return undefined;
-  if (isInParagraph && !mayInterrupt(text.slice(at, markEnd), text.slice(markEnd, end))) return undefined;
+  if (isInParagraph) {
+    // Only an item that starts at 1 and has content: a number or a dash may start a line by chance.
+    const isFirst = markEnd - at === 1 || Number(text.slice(at, markEnd - 1)) === 1;
+    if (!isFirst || text.slice(markEnd, end).trim() === "") return undefined;
+  }
   if (isRule(place)) return undefined;
   place.column += markEnd - at;
   const after = place.column;
@@ -303,11 +307,6 @@ function listMarkEnd(text: string, start: number): number {
   while (at - start < 9 && text.charCodeAt(at) >= 0x30 && text.charCodeAt(at) <= 0x39) at++;
   const isNumber = at > start && (text[at] === "." || text[at] === ")");
   return isNumber ? at + 1 : start;
-}
-
-/** Only an item that starts at 1 and has content: a number or a dash may start a line by chance. */
-function mayInterrupt(mark: string, rest: string): boolean {
-  return rest.trim() !== "" && (mark.length === 1 || Number(mark.slice(0, -1)) === 1);
 }
 
 /** Returns whether the rest of the line is a rule: only three or more equal marks, which may look like bullets. */

@@ -11,6 +11,7 @@ export function createGlob(pattern: string): Glob | undefined {
   const compiled = alternatives.map((pattern) => {
     const names = pattern.replace(/^\.?\//, "").split("/");
     const parts = pattern.includes("/") ? names : ["**", ...names];
+    // In a name, `[…]` and `\\x` are one part each.
     return parts.map((part) => (part === "**" ? part : (part.match(/\[[!^]?\]?[^\]]*\]|\\.|./gsu) ?? [])));
   });
   return (path) => {
@@ -23,9 +24,6 @@ export function createGlob(pattern: string): Glob | undefined {
     );
   };
 }
-
-/** `**`, or the parts of a name. `[…]` and `\\x` are one part each. */
-type Part = "**" | readonly string[];
 
 interface Sequence {
   isStar(part: number): boolean;
@@ -55,7 +53,7 @@ function matchSequence(items: number, parts: number, { isStar, matches }: Sequen
   return part === parts;
 }
 
-function matchName(name: string, parts: Part): boolean {
+function matchName(name: string, parts: "**" | readonly string[]): boolean {
   const characters = /[\ud800-\udfff]/.test(name) ? [...name] : name;
   return matchSequence(characters.length, parts.length, {
     isStar: (part) => parts[part] === "*",
@@ -67,10 +65,7 @@ function matchCharacter(character: string, part: string): boolean {
   if (part === "?") return true;
   if (part.length === 1) return part === character;
   if (part.startsWith("\\")) return part.slice(1) === character;
-  return part.startsWith("[") && part.endsWith("]") ? matchClass(character, part) : part === character;
-}
-
-function matchClass(character: string, part: string): boolean {
+  if (!part.startsWith("[") || !part.endsWith("]")) return part === character;
   const negated = /^\[[!^]/.test(part);
   const members = [...part.slice(negated ? 2 : 1, -1)];
   let found = false;

@@ -154,7 +154,7 @@ function editFields(message: Fields, edits: PartEdits): Fields | undefined {
   let at = 0;
   for (const field of partFields) {
     const count = countParts(message, field);
-    const value = count === 0 ? message[field] : editField(message, field, editsFrom(edits, at, count));
+    const value = count === 0 ? message[field] : editField(message, field, selectEdits(edits, at, count));
     left += Array.isArray(value) ? value.length : Number(count > 0 && value !== undefined);
     if (value !== message[field]) edited = withOrWithout(edited, field, value);
     at += count;
@@ -177,7 +177,8 @@ function replaceCall(call: Fields, replacement: PartReplacement): Fields {
   return withField(call, key, withField(call[key] as Fields, field, trimmedArguments(replacement)));
 }
 
-function editsFrom(edits: PartEdits, at: number, count: number): PartEdits {
+/** Returns the edits of `count` parts from the part `at` on, numbered from 0. */
+function selectEdits(edits: PartEdits, at: number, count: number): PartEdits {
   const own = new Map([...edits].map(([index, edit]) => [index - at, edit]));
   for (const index of own.keys()) if (index < 0 || index >= count) own.delete(index);
   return own;

@@ -98,20 +98,17 @@ function walkMessage(walk: Walk, { role, content }: Fields, path: string): void 
   let start = role;
   for (const [at, block] of blocksIn(content).entries()) {
     const id = readSeal(block);
-    const found = id === undefined ? undefined : checkBlock(walk, id, `${path}.content[${at}]`);
-    walk.refused ??= found;
+    if (id !== undefined) {
+      const bound = walk.known.origins.get(id) ?? walk.origin ?? walk.here;
+      walk.known.origins.set(id, bound);
+      const reason = findReason(bound, walk.here);
+      if (reason !== undefined) walk.refused ??= { id, path: `${path}.content[${at}]`, reason };
+    }
     const step = { block, id, form: blockForm(block), start };
     if (id === undefined && step.form !== undefined) start = "";
     walk.here = extend(walk.here, step, walk);
     walk.origin &&= extend(walk.origin, step, walk);
   }
-}
-
-function checkBlock({ known, here, origin = here }: Walk, id: string, path: string): RefusedBlock | undefined {
-  const bound = known.origins.get(id) ?? origin;
-  known.origins.set(id, bound);
-  const reason = findReason(bound, here);
-  return reason === undefined ? undefined : { id, path, reason };
 }
 
 /** Returns the request that was answered: the last one that ended with the message before the answer. */
