@@ -99,7 +99,7 @@ export function replaceFetchMarkers(
     const whole = text === "" || text.endsWith("\n") ? text : `${text}\n`;
     replaced.push({ line, start, next, text: whole, count: whole.split("\n").length - 1 });
   }
-  const all = [...replaced, ...emptyHeadings(markdown, replaced)].sort((a, b) => a.line - b.line);
+  const all = [...replaced, ...findEmptyHeadings(markdown, replaced)].sort((a, b) => a.line - b.line);
   let result = "";
   let at = 0;
   for (const { start, next, text } of all) {
@@ -107,7 +107,7 @@ export function replaceFetchMarkers(
     at = next;
   }
   const text = all.length === 0 ? markdown : result + markdown.slice(at);
-  return { text, originalLine: (line) => originalLine(line, all) };
+  return { text, originalLine: (line) => findOriginalLine(line, all) };
 }
 
 /** A line that is replaced. */
@@ -118,7 +118,7 @@ interface Replacement extends Pick<FetchMarker, "line" | "start" | "next"> {
 }
 
 /** Finds the headings that have nothing under them once the texts are in place, and had a marker there. */
-function emptyHeadings(markdown: string, replaced: readonly Replacement[]): Replacement[] {
+function findEmptyHeadings(markdown: string, replaced: readonly Replacement[]): Replacement[] {
   const isEmpty = new Map(replaced.map(({ line, text }) => [line, text === ""]));
   const removed: Replacement[] = [];
   if (![...isEmpty.values()].includes(true)) return removed;
@@ -154,7 +154,7 @@ interface OpenHeading extends Pick<FetchMarker, "line" | "start" | "next"> {
   hadMarker: boolean;
 }
 
-function originalLine(line: number, replaced: readonly Replacement[]): number {
+function findOriginalLine(line: number, replaced: readonly Replacement[]): number {
   let added = 0;
   for (const each of replaced) {
     if (line < each.line + added) break;

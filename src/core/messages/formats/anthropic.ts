@@ -141,6 +141,7 @@ function findBlockType(block: unknown, list: string, index: number): BlockType {
 }
 
 const blockTypes: ReadonlyMap<unknown, BlockType> = new Map<unknown, BlockType>([
+  // Neither citations that are sent back (Anthropic, Citations, 2026) nor cache_control are billed.
   [
     "text",
     { kind: "text", read: (block, list, index) => ({ kind: "text", text: textAt(block, "text", list, index) }) },
@@ -187,8 +188,8 @@ const blockTypes: ReadonlyMap<unknown, BlockType> = new Map<unknown, BlockType>(
         const results = block.content.flatMap((result: unknown, at): Piece[] => {
           const path = `${list}[${index}].content[${at}]`;
           const { encrypted_content: sealed, ...rest } = fieldsAt(result, path);
-          const shown: Piece = { kind: "text", text: jsonAt(rest, path) };
-          return typeof sealed === "string" ? [shown, { kind: "sealed", text: "", sealed }] : [shown];
+          const readable: Piece = { kind: "text", text: jsonAt(rest, path) };
+          return typeof sealed === "string" ? [readable, { kind: "sealed", text: "", sealed }] : [readable];
         });
         return [{ kind: "tool_result", text: "" }, ...results];
       },
@@ -202,8 +203,8 @@ const blockTypes: ReadonlyMap<unknown, BlockType> = new Map<unknown, BlockType>(
         const { content: document, ...rest } = Object(block.content) as Fields;
         if (Object(document).type !== "document") return readUnknown(block, list, index);
         const path = `${list}[${index}].content`;
-        const shown: Piece = { kind: "tool_result", text: jsonAt(rest, path) };
-        return [shown, ...readDocument(document as Fields, `${path}.content`, depth)];
+        const readable: Piece = { kind: "tool_result", text: jsonAt(rest, path) };
+        return [readable, ...readDocument(document as Fields, `${path}.content`, depth)];
       },
     },
   ],

@@ -78,6 +78,7 @@ export const geminiFormat: MessageFormat = {
     const id = isUnnamed(callId) ? {} : { id: callId };
     return { role: "user", parts: [{ functionResponse: { ...id, name: toolName, response: { output: text } } }] };
   },
+  /** One entry of `tools` is a list of functions, or a tool that the provider runs. */
   readTool(tool, path) {
     const { functionDeclarations: functions } = tool;
     if (!Array.isArray(functions)) return { text: jsonAt(tool, path), fixedTokens: hostedToolTokens };

@@ -75,6 +75,7 @@ export const openAiFormat: MessageFormat = {
   userText: (text) => ({ role: "user", content: [{ type: "text", text }] }),
   assistantText: (text) => ({ role: "assistant", content: text }),
   toolResult: ({ callId }, text) => ({ role: "tool", tool_call_id: callId, content: text }),
+  /** A definition is nested under `function` or `custom`. */
   readTool(tool, path) {
     const key = tool.type === "custom" ? "custom" : "function";
     return readDefinition(fieldsAt(tool[key], `${path}.${key}`), `${path}.${key}`);

@@ -64,9 +64,9 @@ export const responsesFormat: MessageFormat = {
     const known = resultItems.has(own) ? own : "function_call_output";
     return { type: known, ...resultItems.get(known)?.make(callId, text) };
   },
+  /** A tool is a flat definition, or one that the provider holds. */
   readTool(tool, path) {
-    const isOwn = tool.type === "function" || tool.type === "custom";
-    if (isOwn) return readDefinition(tool, path);
+    if (tool.type === "function" || tool.type === "custom") return readDefinition(tool, path);
     return { text: jsonAt(tool, path), fixedTokens: hostedToolTokens };
   },
   toolPromptTokens: () => openAiToolPromptTokens,
@@ -87,17 +87,17 @@ function readItem(item: Fields, path: string): Reading {
     // The API looks up a call with an id: "provided without its required 'reasoning' item".
     const isBound = typeof item.id === "string" ? true : undefined;
     const callId = getCallId(item);
-    return reading("assistant", { kind: "tool_call", pieces, value: item, callId, toolName: name, isBound });
+    return makeReading("assistant", { kind: "tool_call", pieces, value: item, callId, toolName: name, isBound });
   }
   const result = resultItems.get(type);
   if (result !== undefined) {
     const pieces = result.read(item, path);
-    return reading("tool", { kind: "tool_result", pieces, value: item, callId: getCallId(item) });
+    return makeReading("tool", { kind: "tool_result", pieces, value: item, callId: getCallId(item) });
   }
   return (readers.get(type) ?? readOther)(item, path);
 }
 
-function reading(role: Role, part: Part): Reading {
+function makeReading(role: Role, part: Part): Reading {
   return { role, parts: [createPart(part)], separators: 0 };
 }
 
@@ -109,14 +109,14 @@ const readers: ReadonlyMap<string, ItemReader> = new Map<string, ItemReader>([
     "image_generation_call",
     (item) => {
       const pieces: Piece[] = [{ kind: "image", data: base64OfUrl(item.result) }];
-      return reading("assistant", { kind: "other", pieces, value: item, exchangeRole: "both" });
+      return makeReading("assistant", { kind: "other", pieces, value: item, exchangeRole: "both" });
     },
   ],
   [
     // The API accepts only an image as its result, so neither the call nor the result can become a text.
     "computer_call",
     (item, path) =>
-      reading("assistant", {
+      makeReading("assistant", {
         kind: "other",
         pieces: [unknownPiece(item, path)],
         value: item,
@@ -130,7 +130,7 @@ const readers: ReadonlyMap<string, ItemReader> = new Map<string, ItemReader>([
     (item, path) => {
       const screenshot = fieldsAt(item.output, `${path}.output`);
       const pieces: Piece[] = [{ kind: "image", data: base64OfUrl(screenshot.image_url) }];
-      return reading("tool", {
+      return makeReading("tool", {
         kind: "other",
         pieces,
         value: item,
@@ -156,7 +156,7 @@ function readReasoning(item: Fields, path: string): Reading {
           return stringAt(fieldsAt(each, textPath), "text", textPath);
         });
   const pieces: Piece[] = [{ kind: "sealed", text: list.join("\n"), sealed }];
-  return reading("assistant", { kind: "thinking", pieces, value: item, isBound: true });
+  return makeReading("assistant", { kind: "thinking", pieces, value: item, isBound: true });
 }
 
 // Calls that the provider runs itself, references to stored items, and unknown types.
@@ -167,7 +167,7 @@ function readOther(item: Fields, path: string): Reading {
   const role: Role = String(item.type).endsWith("_output") ? "tool" : "assistant";
   const exchangeRole = hostedCalls.has(item.type) ? "both" : undefined;
   const toolName = exchangeRole === undefined ? undefined : nameIn(item.name);
-  return reading(role, { kind: "other", pieces, value: item, toolName, exchangeRole });
+  return makeReading(role, { kind: "other", pieces, value: item, toolName, exchangeRole });
 }
 
 /** Each of these includes its result. Items that list tools are not among them, because later items need the list. */

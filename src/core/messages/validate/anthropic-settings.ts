@@ -189,7 +189,7 @@ interface Marked {
 
 /** Rules `cache-marker-place`, `cache-marker-count`, `cache-marker-order` and `cache-marker-conflict`. */
 function* checkMarkers(request: CheckedRequest): Generator<Problem> {
-  const marked = markedBlocks(request);
+  const marked = findMarked(request);
 
   for (const { block, path } of marked) {
     const where = `${path}.cache_control`;
@@ -211,6 +211,7 @@ function* checkMarkers(request: CheckedRequest): Generator<Problem> {
     const message = `lasts an hour but follows one of 5 minutes (${marked[short]?.path}); longer ones must come first`;
     yield problem("cache-marker-order", `${long.path}.cache_control.ttl`, message);
   }
+  // The request's own marker takes a slot, at the last block.
   const { fields, turns } = request;
   if (!isMarker(fields?.cache_control)) return;
   const lastBlock = turns.flatMap((turn) => getBlocks(turn).slice(-1)).at(-1);
@@ -226,13 +227,13 @@ function* checkMarkers(request: CheckedRequest): Generator<Problem> {
 
 /** The documentation forbids markers inside a block; the SDK's types allow them in tool results. */
 function* checkNestedMarkers(request: CheckedRequest): Generator<Problem> {
-  for (const { path, isNested } of markedBlocks(request)) {
+  for (const { path, isNested } of findMarked(request)) {
     if (isNested) yield problem("cache-marker-place", `${path}.cache_control`, "is inside another block");
   }
 }
 
 /** Returns the marked blocks in the order of the prompt: tools, system, messages. */
-function markedBlocks({ fields, turns }: CheckedRequest): Marked[] {
+function findMarked({ fields, turns }: CheckedRequest): Marked[] {
   const marked: Marked[] = [];
   if (Array.isArray(fields?.tools)) addMarked(fields.tools, { path: "tools", marked, isNested: false });
   if (Array.isArray(fields?.system)) addMarked(fields.system, { path: "system", marked, isNested: false });
