@@ -48,9 +48,13 @@ export function billableRequest(
   },
 ): BillableRequest {
   const fields = Object(request) as Fields;
-  const model = options.model ?? textOf(fields.model);
-  const messages = messagesOf(fields);
-  const format = options.format ?? formatOf(fields, model);
+  const model = options.model ?? (typeof fields.model === "string" ? fields.model : undefined);
+  const { input } = fields;
+  const messages = fields.messages ?? (typeof input === "string" ? [{ role: "user", content: input }] : input);
+  if (!Array.isArray(messages)) {
+    throw new ContextError("invalid_message", "the request has neither a list of messages nor an input");
+  }
+  const format = options.format ?? detectFormat(fields, model);
   const lens = createMessageLens(messages, { ...options, model, format });
   if (lens.format !== "anthropic" && lens.format !== "openai" && lens.format !== "responses") {
     throw new ContextError("invalid_argument", `no provider bills a request in the format ${lens.format}`, {
@@ -72,18 +76,8 @@ export function billableRequest(
   };
 }
 
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
-}
-
-function messagesOf({ messages, input }: Fields): readonly object[] {
-  const found = messages ?? (typeof input === "string" ? [{ role: "user", content: input }] : input);
-  if (Array.isArray(found)) return found;
-  throw new ContextError("invalid_message", "the request has neither a list of messages nor an input");
-}
-
 /** Plain text fits every format. The model then shows whose request it is. */
-function formatOf(fields: Fields, model: string | undefined): FormatName | undefined {
+function detectFormat(fields: Fields, model: string | undefined): FormatName | undefined {
   if (fields.messages === undefined) return "responses";
   return model !== undefined && providerOfModel(model) === "openai" ? "openai" : undefined;
 }
@@ -107,7 +101,9 @@ function createBlockList(requestTokens: number): BlockList {
     values,
     salt: (value) => void salts.push(value ?? null),
     add({ role, value, tokens, kind }) {
-      const key = hashMessage({ role, part: contentOf(value), salts });
+      // Clients turn a plain text into a block to mark it, so both must hash alike.
+      const part = typeof value === "string" ? { type: "text", text: value } : value;
+      const key = hashMessage({ role, part, salts });
       salts = [];
       blocks.push({ key, kind, tokens: tokens + (blocks.length === 0 ? requestTokens : 0) });
       values.push(value);
@@ -122,11 +118,6 @@ function createBlockList(requestTokens: number): BlockList {
     },
   };
   return list;
-}
-
-/** Returns what to hash. Clients turn a plain text into a block to mark it, so both must hash alike. */
-function contentOf(value: unknown): unknown {
-  return typeof value === "string" ? { type: "text", text: value } : value;
 }
 
 /** The provider's own prompt for tools counts with the first tool. */
@@ -151,19 +142,15 @@ function addTools(
 /** Adds the system prompt without the frame of a message, because it has none. */
 function addSystem(list: BlockList, system: unknown, lens: MessageLens): void {
   if (system === undefined || system === null) return;
-  for (const { value, tokens } of readSystem(system, lens)) {
-    list.add({ role: "system", value, tokens, kind: "prefix" });
-  }
-}
-
-function readSystem(system: unknown, lens: MessageLens): CountedMessage["parts"] {
+  let parts: CountedMessage["parts"];
   try {
-    return lens.read({ role: "system", content: system }, -1).parts;
+    parts = lens.read({ role: "system", content: system }, -1).parts;
   } catch (cause) {
     if (!(cause instanceof ContextError)) throw cause;
     const message = cause.message.replace("messages[-1].content", "system");
     throw new ContextError(cause.code, message, { hint: cause.hint, cause });
   }
+  for (const { value, tokens } of parts) list.add({ role: "system", value, tokens, kind: "prefix" });
 }
 
 // Where a request's markers are. `values` are the blocks' own objects, in the order of the cache.
@@ -172,10 +159,15 @@ function readSystem(system: unknown, lens: MessageLens): CountedMessage["parts"]
  *  marks the last block that can carry a marker (Anthropic, Prompt caching, 2026-11). */
 function anthropicBreakpoints(request: Fields, values: readonly unknown[]): readonly Breakpoint[] {
   const breakpoints = values.flatMap((value, after): Breakpoint[] => {
-    const ttl = isCacheable(value) ? ttlIn(value) : undefined;
+    if (!isCacheable(value)) return [];
+    const ttl =
+      readTtl(value) ??
+      innerBlocks(value)
+        .map(readTtl)
+        .findLast((each) => each !== undefined);
     return ttl === undefined ? [] : [{ after, ttl }];
   });
-  const ttl = ttlOf(request);
+  const ttl = readTtl(request);
   const after = ttl === undefined ? -1 : values.findLastIndex(isCacheable);
   return ttl === undefined || after < 0 ? breakpoints : [...breakpoints, { after, ttl }];
 }
@@ -183,50 +175,31 @@ function anthropicBreakpoints(request: Fields, values: readonly unknown[]): read
 /** Returns an automatic breakpoint at the end and the latest three of the request's own, or its latest four alone with
  *  `mode: explicit`. Models before GPT-5.6 do not use breakpoints. */
 function openaiBreakpoints(request: Fields, values: readonly unknown[]): readonly Breakpoint[] {
-  const { mode, ttl: lifetime } = fieldsOf(request.prompt_cache_options);
+  const { mode, ttl: lifetime } = Object(request.prompt_cache_options) as Fields;
   const ttl: Ttl = lifetime === "12h" ? "1h" : "5m";
-  const marked = values.flatMap((value, after) =>
-    [value, ...innerBlocks(value)].some(hasOpenaiMarker) ? [{ after, ttl }] : [],
-  );
+  const marked = values.flatMap((value, after) => {
+    const blocks = [value, ...innerBlocks(value)];
+    return blocks.some((block) => (Object(block).prompt_cache_breakpoint ?? null) !== null) ? [{ after, ttl }] : [];
+  });
   if (mode === "explicit") return marked.slice(-4);
   return values.length === 0 ? [] : [...marked.slice(-3), { after: values.length - 1, ttl }];
 }
 
-function fieldsOf(value: unknown): Fields {
-  return Object(value) as Fields;
-}
-
-/** The keys under which a result has its own blocks: in Anthropic and chat requests, and in responses. */
-const innerKeys = ["content", "output"] as const;
-
+/** Returns the blocks that a result has itself: as `content` in Anthropic and chat requests, as `output` in responses. */
 function innerBlocks(value: unknown): readonly unknown[] {
-  const inner = innerKeys.map((key) => fieldsOf(value)[key]).find(Array.isArray);
-  return inner ?? [];
+  const { content, output } = Object(value) as Fields;
+  return [content, output].find(Array.isArray) ?? [];
 }
 
-function hasOpenaiMarker(value: unknown): boolean {
-  const marker = fieldsOf(value).prompt_cache_breakpoint;
-  return marker !== undefined && marker !== null;
-}
-
-function ttlIn(value: unknown): Ttl | undefined {
-  return (
-    ttlOf(value) ??
-    innerBlocks(value)
-      .map(ttlOf)
-      .findLast((ttl) => ttl !== undefined)
-  );
-}
-
-function ttlOf(value: unknown): Ttl | undefined {
-  const marker = fieldsOf(value).cache_control;
+function readTtl(value: unknown): Ttl | undefined {
+  const marker = Object(value).cache_control;
   if (typeof marker !== "object" || marker === null) return undefined;
-  return fieldsOf(marker).ttl === "1h" ? "1h" : "5m";
+  return Object(marker).ttl === "1h" ? "1h" : "5m";
 }
 
 /** The API does not accept a marker on thinking or on empty text. */
 function isCacheable(value: unknown): boolean {
   if (typeof value === "string") return value !== "";
-  const { type, text } = fieldsOf(value);
+  const { type, text } = Object(value) as Fields;
   return type !== "thinking" && type !== "redacted_thinking" && !(type === "text" && text === "");
 }

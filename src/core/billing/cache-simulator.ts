@@ -87,7 +87,13 @@ export function createReplaySimulator(options: CacheSimulatorOptions): ReplaySim
     price,
     bill(request, sameBlocks) {
       const { blocks, breakpoints, startMs = nowMs, firstByteMs = startMs } = request;
-      checkTimes(startMs, firstByteMs);
+      if (!Number.isFinite(startMs) || !Number.isFinite(firstByteMs) || firstByteMs < startMs) {
+        throw new ContextError(
+          "invalid_argument",
+          `a request that starts at ${startMs} ms and is answered at ${firstByteMs} ms cannot be billed`,
+          { hint: "Pass milliseconds of one clock. An answer starts after its request." },
+        );
+      }
       if (request.isCold) cache = createCache(price);
       chain.update(blocks, sameBlocks);
       const taken = cache.take({ chain, breakpoints, startMs, firstByteMs });
@@ -106,22 +112,21 @@ function createCache({ rules, minPrefix }: ModelPrice): PromptCache {
     : createAutomaticCache(rules, minPrefix);
 }
 
-function checkTimes(startMs: number, firstByteMs: number): void {
-  if (Number.isFinite(startMs) && Number.isFinite(firstByteMs) && firstByteMs >= startMs) return;
-  throw new ContextError(
-    "invalid_argument",
-    `a request that starts at ${startMs} ms and is answered at ${firstByteMs} ms cannot be billed`,
-    { hint: "Pass milliseconds of one clock. An answer starts after its request." },
-  );
-}
-
 /** A cache without markers: a request reads what earlier requests had up to the first difference. */
 function createAutomaticCache(rules: CacheRules, minPrefix: number): PromptCache {
-  const seen: Seen[] = [];
+  // Requests that were sent. Each of their prefixes that ends with a block is in the cache.
+  const seen: {
+    readonly hashes: Int32Array;
+    readonly tokens: number;
+    readonly expiresMs: number;
+    readonly availableMs: number;
+  }[] = [];
   const cacheable = (tokens: number): number => {
     const whole = tokens - (tokens % rules.stepTokens);
     return whole >= minPrefix ? whole : 0;
   };
+  // A conversation continues from its last request, or from a slightly earlier one after a rewind.
+  const maxSeen = 16;
   return {
     take({ chain, startMs, firstByteMs }) {
       const live = seen.filter((each) => each.availableMs <= startMs && startMs < each.expiresMs);
@@ -136,22 +141,11 @@ function createAutomaticCache(rules: CacheRules, minPrefix: number): PromptCache
         expiresMs: startMs + rules.lifetimeMs["5m"],
         availableMs: firstByteMs,
       });
-      if (seen.length > mostSeen) seen.shift();
+      if (seen.length > maxSeen) seen.shift();
       return { read, write5m: 0, write1h: 0, uncached: total - read, isBreak };
     },
   };
 }
-
-/** A request that was sent. Each of its prefixes that ends with a block is in the cache. */
-interface Seen {
-  readonly hashes: Int32Array;
-  readonly tokens: number;
-  readonly expiresMs: number;
-  readonly availableMs: number;
-}
-
-/** A conversation continues from its last request, or from a slightly earlier one after a rewind. */
-const mostSeen = 16;
 
 /** A cache that is written at markers and read by looking back from them. */
 function createBreakpointCache(rules: CacheRules, minPrefix: number): PromptCache {
@@ -168,8 +162,14 @@ function createBreakpointCache(rules: CacheRules, minPrefix: number): PromptCach
       for (const marker of markers) write(entries, marker, { call, rules });
       const last = markers.at(-1);
       left = last && { entry: entries.get(chain.hash(last.after))!, tokens: chain.tokens(last.after) };
-      const { write5m, write1h, uncached } = charge(chain, markers, read);
-      return { read, write5m, write1h, uncached, isBreak };
+      // A is what was read, B what lies before the last 1-hour marker after it, C what lies before the last marker.
+      // Then A is read, B − A is written for an hour, C − B for five minutes, and the rest is not cached.
+      const tokensAt = (marker: Breakpoint | undefined): number =>
+        marker === undefined ? 0 : chain.tokens(marker.after);
+      const end = Math.max(read, tokensAt(markers.at(-1)));
+      const endOf1h = Math.max(read, tokensAt(markers.findLast(({ ttl }) => ttl === "1h")));
+      const total = chain.length === 0 ? 0 : chain.tokens(chain.length - 1);
+      return { read, write5m: end - endOf1h, write1h: endOf1h - read, uncached: total - end, isBreak };
     },
   };
 }
@@ -253,20 +253,14 @@ function write(
   refresh(entry, startMs);
 }
 
-/** A is what was read, B what lies before the last 1-hour marker after it, C what lies before the last marker. Then A
- *  is read, B − A is written for an hour, C − B for five minutes, and the rest is not cached. */
-function charge(chain: PrefixChain, markers: readonly Breakpoint[], read: number): InputTokens {
-  const tokensAt = (marker: Breakpoint | undefined): number => (marker === undefined ? 0 : chain.tokens(marker.after));
-  const end = Math.max(read, tokensAt(markers.at(-1)));
-  const endOf1h = Math.max(read, tokensAt(markers.findLast(({ ttl }) => ttl === "1h")));
-  const total = chain.length === 0 ? 0 : chain.tokens(chain.length - 1);
-  return { read, write5m: end - endOf1h, write1h: endOf1h - read, uncached: total - end };
-}
-
 /** A provider's cache over time. */
 interface PromptCache {
   /** Returns what a request reads and writes, and remembers what it wrote. */
-  take(call: CacheCall): CacheTake;
+  take(call: CacheCall): InputTokens & {
+    /** Whether less was read than the previous request left: the history was rewritten, or the marker was out of
+     *  reach. */
+    readonly isBreak: boolean;
+  };
 }
 
 interface CacheCall {
@@ -282,10 +276,4 @@ export interface Breakpoint {
   /** The index of the block. */
   readonly after: number;
   readonly ttl: Ttl;
-}
-
-interface CacheTake extends InputTokens {
-  /** Whether less was read than the previous request left: the history was rewritten, or the marker was out of
-   *  reach. */
-  readonly isBreak: boolean;
 }

@@ -44,11 +44,11 @@ export function costOfUsage(
   } = {},
 ): UsageCost | undefined {
   const { model, prices, timeMs } = options;
-  const told = model === undefined ? undefined : providerOfModel(model);
-  const provider = options.provider ?? told ?? shownProvider(fieldsOf(usage));
+  const named = model === undefined ? undefined : providerOfModel(model);
+  const provider = options.provider ?? named ?? findProvider(Object(usage));
   const price = priceOf({ provider, model, prices, timeMs, ...tariffOfUsage(usage) });
   const [first, ...rest] = stepsOfUsage(usage);
-  const cost = rest.map((step) => costOfStep(step, price)).reduce(sum, costOfStep(first, price));
+  const cost = rest.map((step) => computeCost(step, price)).reduce(sum, computeCost(first, price));
   return cost.total + cost.output === 0 ? undefined : cost;
 }
 
@@ -58,32 +58,30 @@ export type UsageStep = InputTokens & { readonly output: number };
 /** Returns the tokens that a `usage` of Anthropic, OpenAI or Gemini counts: those of the answer, then those of each
  *  compaction. */
 export function stepsOfUsage(usage: unknown): readonly [UsageStep, ...UsageStep[]] {
-  const fields = fieldsOf(usage);
+  const fields: Fields = Object(usage);
   if (fields.promptTokenCount !== undefined) return [readGemini(fields)];
   if (isOpenaiUsage(fields)) return [readOpenai(fields)];
-  return [readAnthropic(fields), ...compactionsOf(fields).map(readAnthropic)];
+  const iterations = Array.isArray(fields.iterations) ? fields.iterations.map((each): Fields => Object(each)) : [];
+  const compactions = iterations.filter(({ type }) => type === "compaction");
+  return [readAnthropic(fields), ...compactions.map(readAnthropic)];
 }
 
 /** Returns what Anthropic's usage says of the request's speed and region. Other providers report neither. */
 export function tariffOfUsage(usage: unknown): Tariff {
-  const { speed, inference_geo: inferenceGeo } = fieldsOf(usage);
+  const { speed, inference_geo: inferenceGeo } = Object(usage) as Fields;
   return {
     ...(typeof speed === "string" && { speed }),
     ...(typeof inferenceGeo === "string" && { inferenceGeo }),
   };
 }
 
-function shownProvider(fields: Fields): Provider {
+function findProvider(fields: Fields): Provider {
   if (fields.promptTokenCount !== undefined) return "gemini";
   return isOpenaiUsage(fields) ? "openai" : "anthropic";
 }
 
 function isOpenaiUsage(fields: Fields): boolean {
   return fields.prompt_tokens !== undefined || fields.input_tokens_details !== undefined;
-}
-
-function fieldsOf(value: unknown): Fields {
-  return Object(value) as Fields;
 }
 
 /** Compatible servers leave counts out or send null. */
@@ -96,7 +94,7 @@ function countIn(fields: Fields, name: string): number {
  *  every write had the short one. */
 function readAnthropic(usage: Fields): UsageStep {
   const written = countIn(usage, "cache_creation_input_tokens");
-  const byLifetime = fieldsOf(usage.cache_creation);
+  const byLifetime: Fields = Object(usage.cache_creation);
   const write1h = countIn(byLifetime, "ephemeral_1h_input_tokens");
   const write5m = countIn(byLifetime, "ephemeral_5m_input_tokens");
   return {
@@ -108,19 +106,15 @@ function readAnthropic(usage: Fields): UsageStep {
   };
 }
 
-function compactionsOf({ iterations }: Fields): readonly Fields[] {
-  return Array.isArray(iterations) ? iterations.map(fieldsOf).filter(({ type }) => type === "compaction") : [];
-}
-
 /** The totals include what was read and written. Chat calls them `prompt_tokens`, responses `input_tokens`. Only
  *  responses separate the lifetimes of writes (openai 7.55.0): without that, every write had the short one. */
 function readOpenai(usage: Fields): UsageStep {
   const isChat = usage.prompt_tokens !== undefined;
   const total = countIn(usage, isChat ? "prompt_tokens" : "input_tokens");
-  const details = fieldsOf(isChat ? usage.prompt_tokens_details : usage.input_tokens_details);
+  const details: Fields = Object(isChat ? usage.prompt_tokens_details : usage.input_tokens_details);
   const read = Math.min(total, countIn(details, "cached_tokens"));
   const written = Math.min(total - read, countIn(details, "cache_write_tokens"));
-  const write1h = Math.min(written, countIn(fieldsOf(details.cache_write_tokens_details), "ttl_12h_tokens"));
+  const write1h = Math.min(written, countIn(Object(details.cache_write_tokens_details), "ttl_12h_tokens"));
   const output = countIn(usage, isChat ? "completion_tokens" : "output_tokens");
   return { read, write5m: written - write1h, write1h, uncached: total - read - written, output };
 }
@@ -134,7 +128,7 @@ function readGemini(usage: Fields): UsageStep {
 }
 
 /** Each step has its own prompt, which may be long. */
-function costOfStep(step: UsageStep, price: ModelPrice): UsageCost {
+function computeCost(step: UsageStep, price: ModelPrice): UsageCost {
   const input = inputCost(step, price);
   const output = outputCost(step.output, input.total, price);
   return { ...step, ...input, outputCost: output.cost, usd: input.usd + output.usd, price };

@@ -40,11 +40,17 @@ export function createPrefixChain(mode: LookbackMode): PrefixChain {
   let positions = new Int32Array(initialBlocks);
   /** How many blocks snapshots have. They share the memory of `lanes`: while requests only grow, nothing is copied. */
   let shared = 0;
+  const seed1 = 0x2545f491;
+  const seed2 = 0x6c8e9cf5;
   const append = (block: BillableBlock): void => {
     const index = known.length;
     if (index === tokens.length) [lanes, tokens, positions] = doubled(lanes, tokens, positions);
     tokens[index] = (index === 0 ? 0 : tokens[index - 1]!) + checkTokens(block, index);
-    const inRun = index > 0 && mode === "positions" && continuesRun(known[index - 1]!, block);
+    const inRun =
+      index > 0 &&
+      mode === "positions" &&
+      known[index - 1]!.kind === block.kind &&
+      (block.kind === "tool_call" || block.kind === "tool_result");
     positions[index] = index === 0 ? 0 : positions[index - 1]! + (inRun ? 0 : 1);
     hashKey(block.key, keyLanes);
     lanes[2 * index] = mix(index === 0 ? seed1 : lanes[2 * index - 2]!, keyLanes[0]!);
@@ -76,10 +82,6 @@ export function createPrefixChain(mode: LookbackMode): PrefixChain {
 
 const initialBlocks = 256;
 
-const seed1 = 0x2545f491;
-
-const seed2 = 0x6c8e9cf5;
-
 function doubled(
   lanes: Int32Array,
   tokens: Float64Array,
@@ -99,10 +101,6 @@ function doubled(
 function checkTokens(block: BillableBlock, index: number): number {
   if (Number.isFinite(block.tokens) && block.tokens >= 0) return block.tokens;
   throw new ContextError("invalid_argument", `blocks[${index}].tokens is ${block.tokens}, which is not a token count`);
-}
-
-function continuesRun(before: BillableBlock, block: BillableBlock): boolean {
-  return before.kind === block.kind && (block.kind === "tool_call" || block.kind === "tool_result");
 }
 
 function isSameBlock(known: BillableBlock, block: BillableBlock): boolean {

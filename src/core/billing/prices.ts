@@ -63,13 +63,23 @@ export function priceOf(options: PriceOptions): ModelPrice {
       hint: `Providers are ${providers.join(", ")}.`,
     });
   }
-  const { fast, regional, ...row } = rowOf(options);
-  const factor = (isFast(options) ? (fast ?? 1) : 1) * (isRegional(options) ? (regional ?? 1) : 1);
+  const { fast, regional, ...row } = findPriceRow(options);
+  // Routers have a name of its own for the mode: `anthropic/claude-opus-5-fast`.
+  const isFast = options.speed === "fast" || (model !== undefined && normaliseModel(model).endsWith("-fast"));
+  // Bedrock's names begin with the region, or with `global` (docs.aws.amazon.com/bedrock, inference profiles, 2026-11).
+  const isRegional =
+    options.inferenceGeo === "us" || /(?:^|[/:])(?!global\.)[a-z-]+\.anthropic\.claude/i.test(model ?? "");
+  const factor = (isFast ? (fast ?? 1) : 1) * (isRegional ? (regional ?? 1) : 1);
   const price = {
-    ...{ ...row, model, row: row.model, isDefault: row.model === "", rules: cacheRules[row.rules] },
-    ...{ input: row.input * factor, output: row.output * factor },
+    ...row,
+    model,
+    row: row.model,
+    isDefault: row.model === "",
+    rules: cacheRules[row.rules],
+    input: row.input * factor,
+    output: row.output * factor,
   };
-  return overridesFor(prices, options).reduce(override, price);
+  return findOverrides(prices, options).reduce(override, price);
 }
 
 /** Returns the provider of a model, or undefined if its id does not show it. */
@@ -103,7 +113,7 @@ const namePatterns: readonly (readonly [RegExp, Provider])[] = [
   [/gpt|codex|^chat-latest|^o[1-9](?![a-z\d])/, "openai"],
 ];
 
-function rowOf({ provider, model = "", timeMs = Number.POSITIVE_INFINITY }: PriceOptions): PriceRow {
+function findPriceRow({ provider, model = "", timeMs = Number.POSITIVE_INFINITY }: PriceOptions): PriceRow {
   // Dates are in order, so that the last one of a model is the newest.
   const inForce = priceRows.filter(({ provider: own, from }) => {
     return own === provider && (from === undefined || Date.parse(from) <= timeMs);
@@ -111,18 +121,8 @@ function rowOf({ provider, model = "", timeMs = Number.POSITIVE_INFINITY }: Pric
   return findModelRow(model, inForce) as PriceRow;
 }
 
-/** Routers have a name of its own for the mode: `anthropic/claude-opus-5-fast`. */
-function isFast({ speed, model }: PriceOptions): boolean {
-  return speed === "fast" || (model !== undefined && normaliseModel(model).endsWith("-fast"));
-}
-
-/** Bedrock's names begin with the region, or with `global` (docs.aws.amazon.com/bedrock, inference profiles, 2026-11). */
-function isRegional({ inferenceGeo, model = "" }: PriceOptions): boolean {
-  return inferenceGeo === "us" || /(?:^|[/:])(?!global\.)[a-z-]+\.anthropic\.claude/i.test(model);
-}
-
 /** Returns the user's prices that apply to this model, the most general first. */
-function overridesFor(prices: Prices, { provider, model = "" }: PriceOptions): Prices[string][] {
+function findOverrides(prices: Prices, { provider, model = "" }: PriceOptions): Prices[string][] {
   const id = model.toLowerCase();
   const ranked = Object.entries(prices).flatMap(([key, values]) => {
     const name = key.toLowerCase();

@@ -67,17 +67,17 @@ export interface LedgerSnapshot {
 
 /** Creates an account, or continues the one of the snapshot. */
 export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnapshot): Ledger {
-  const limits = ledgerLimits(options);
+  const limits = computeLimits(options);
   let state = openState(limits, snapshot);
-  const remaining = (): number => limits.total - state.used.system - spentOf(state);
+  const remaining = (): number => limits.total - state.used.system - countSpent(state);
   const available = (): number => remaining() - state.used.user - state.used.response;
-  const shareOf = (tool: string): number =>
+  const getShare = (tool: string): number =>
     Object.hasOwn(limits.tools, tool) ? limits.tools[tool]! : limits.perToolCall;
   const room = (): number => limits.tiers.tool_results - state.results.tokens();
   const shares = createCallShares(() => Math.min(room(), available()));
   const left = (): number => room() - shares.held();
   const allocate = (tool: string, tokens: number, further = 0): number =>
-    Math.max(leastAllocation, Math.min(shareOf(tool), tokens, available() - further));
+    Math.max(leastAllocation, Math.min(getShare(tool), tokens, available() - further));
   const addResult = (id: string, tokens: number): void => {
     argumentChecks.tokensFrom(0)("tokens", tokens);
     state.delivered += tokens - state.results.set(id, tokens);
@@ -86,8 +86,8 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
     if (!state.turnsAnnounced) state.results.releaseOldest(() => left() >= tokens);
   };
   const account = (): Account => ({
-    ...{ limits, available: available(), remaining: remaining(), spent: spentOf(state) },
-    ...{ used: usedOf(state), delivered: state.delivered, lifetime: state.deliveredBefore + state.delivered },
+    ...{ limits, available: available(), remaining: remaining(), spent: countSpent(state) },
+    ...{ used: countUsed(state), delivered: state.delivered, lifetime: state.deliveredBefore + state.delivered },
   });
 
   return {
@@ -101,22 +101,22 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
         tier === "system" ? [...state.systemParts.values()].reduce((sum, each) => sum + each, 0) : tokens;
       if (tier === "response") state.responseRecorded = true;
     },
-    used: () => usedOf(state),
+    used: () => countUsed(state),
     remaining,
     available,
     allocate: (tool) => allocate(tool, left()),
     expected: (tool, further) => allocate(tool, state.turnsAnnounced ? left() : limits.tiers.tool_results, further),
     beginCall(tool, maxTokens = Number.POSITIVE_INFINITY) {
-      const most = allocate(tool, Math.min(maxTokens, limits.tiers.tool_results));
-      makeRoom(most);
-      return shares.begin(most);
+      const maxForCall = allocate(tool, Math.min(maxTokens, limits.tiers.tool_results));
+      makeRoom(maxForCall);
+      return shares.begin(maxForCall);
     },
     addResult,
     releaseResults: (ids) => void state.results.release(ids),
     cancelResult(id) {
       state.delivered -= state.results.release([id]);
     },
-    makeRoom: (tool) => makeRoom(shareOf(tool)),
+    makeRoom: (tool) => makeRoom(getShare(tool)),
     beginTurn() {
       state.turnsAnnounced = true;
       state.results.releaseOldest(() => false);
@@ -125,11 +125,11 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
     isCurrent: (id) => state.results.has(id),
     delivered: () => state.delivered,
     lifetime: () => account().lifetime,
-    countsHistory: () => spentOf(state) === state.used.history + state.results.tokens(),
+    countsHistory: () => countSpent(state) === state.used.history + state.results.tokens(),
     warning: (further = 0) => warn(available() - further, limits.warningThreshold),
     summary: () => summarize(account()),
     forModel: () => viewForModel(account()),
-    snapshot: () => snapshotOf(state),
+    snapshot: () => takeSnapshot(state),
     restore(other) {
       state = openState(limits, other);
     },
@@ -168,25 +168,27 @@ function resetState(state: LedgerState): void {
   state.used.user = 0;
 }
 
-function usedOf({ used, results }: LedgerState): LedgerTiers {
+function countUsed({ used, results }: LedgerState): LedgerTiers {
   return { ...used, tool_results: results.tokens() };
 }
 
 /** What tools have put into the window. The work log is a part of it only if it replaces results. */
-function spentOf({ used, results, delivered, turnsAnnounced }: LedgerState): number {
+function countSpent({ used, results, delivered, turnsAnnounced }: LedgerState): number {
   const spent = used.history + results.tokens();
   return turnsAnnounced ? spent : Math.max(spent, delivered);
 }
 
-function snapshotOf({ used, systemParts, results, ...rest }: LedgerState): LedgerSnapshot {
+function takeSnapshot({ used, systemParts, results, ...rest }: LedgerState): LedgerSnapshot {
   const { delivered, deliveredBefore, turnsAnnounced, responseRecorded } = rest;
   const isNamed = [...systemParts.keys()].some((part) => part !== "");
   return {
     used: { ...used },
     ...(isNamed ? { systemParts: Object.fromEntries(systemParts) } : {}),
-    ...{ results: results.list(), delivered },
+    results: results.list(),
+    delivered,
     ...(deliveredBefore > 0 ? { deliveredBefore } : {}),
-    ...{ turnsAnnounced, responseRecorded },
+    turnsAnnounced,
+    responseRecorded,
   };
 }
 
@@ -293,15 +295,6 @@ export interface LedgerOptions {
   readonly tiers?: Partial<LedgerTiers> | undefined;
 }
 
-const ledgerOptions: readonly (keyof LedgerOptions)[] = [
-  "total",
-  "perToolCall",
-  "historyMax",
-  "warningThreshold",
-  "tools",
-  "tiers",
-];
-
 export interface LedgerLimits {
   readonly total: number;
   readonly perToolCall: number;
@@ -320,7 +313,15 @@ const shares = {
   warning: 20_000,
 } as const;
 
-function ledgerLimits(options: LedgerOptions): LedgerLimits {
+function computeLimits(options: LedgerOptions): LedgerLimits {
+  const ledgerOptions: readonly (keyof LedgerOptions)[] = [
+    "total",
+    "perToolCall",
+    "historyMax",
+    "warningThreshold",
+    "tools",
+    "tiers",
+  ];
   refuseUnknownOptions(options, ledgerOptions);
   refuseUnknownOptions(options.tiers ?? {}, ledgerTiers);
   const { total = 100_000, tools = {} } = options;
@@ -340,11 +341,11 @@ function ledgerLimits(options: LedgerOptions): LedgerLimits {
   const history = options.historyMax ?? share("history");
   argumentChecks.tokensFrom(0)("historyMax", history);
   const others = { system: share("system"), history, user: share("user"), response: share("response") };
-  return { ...limits, tiers: tiersOf({ ...others, ...options.tiers }, limits) };
+  return { ...limits, tiers: fillTiers({ ...others, ...options.tiers }, limits) };
 }
 
 /** The tool tier gets what the others leave, and always has room for one call. */
-function tiersOf(
+function fillTiers(
   tiers: Omit<LedgerTiers, "tool_results"> & Partial<LedgerTiers>,
   { total, perToolCall }: Pick<LedgerLimits, "total" | "perToolCall">,
 ): LedgerTiers {

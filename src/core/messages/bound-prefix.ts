@@ -27,8 +27,11 @@ export function findBindingChange(before: BoundParts, after: BoundParts): Bindin
   const removedTools = [...had.keys()].filter((name) => !has.has(name));
   const changedTools = [...has].flatMap(([name, form]) => (had.has(name) && had.get(name) !== form ? [name] : []));
   if (isSameSystem && addedTools.length + removedTools.length + changedTools.length === 0) return undefined;
-  const systemAt = isSameSystem ? {} : { systemAt: firstDifference(systemText(before), systemText(after)) };
-  return { ...systemAt, addedTools, removedTools, changedTools };
+  if (isSameSystem) return { addedTools, removedTools, changedTools };
+  const [first, second] = [systemText(before), systemText(after)];
+  let systemAt = 0;
+  while (systemAt < first.length && first[systemAt] === second[systemAt]) systemAt++;
+  return { systemAt, addedTools, removedTools, changedTools };
 }
 
 function systemText({ system }: BoundParts): string {
@@ -37,21 +40,15 @@ function systemText({ system }: BoundParts): string {
     .join("\n");
 }
 
-function firstDifference(first: string, second: string): number {
-  let index = 0;
-  while (index < first.length && first[index] === second[index]) index++;
-  return index;
-}
-
 function toolForms({ tools }: BoundParts): Map<string, string> {
   const counted = (tools ?? []).filter((tool) => (Object(tool) as Fields).defer_loading !== true);
-  return new Map(counted.map((tool) => [toolName(tool), blockForm(tool as Fields) ?? ""]));
-}
-
-/** Tools are named at the top, or in `function` in OpenAI's chat. One that the provider runs may only have a type. */
-function toolName(tool: object): string {
-  const { name, type, function: inner } = tool as Fields;
-  return String(name ?? (Object(inner) as Fields).name ?? type);
+  return new Map(
+    counted.map((tool) => {
+      // Tools are named at the top, or in `function` in OpenAI's chat. One that the provider runs may only have a type.
+      const { name, type, function: inner } = tool as Fields;
+      return [String(name ?? (Object(inner) as Fields).name ?? type), blockForm(tool as Fields) ?? ""];
+    }),
+  );
 }
 
 /** Returns the form of each block that counts. A string equals a list with one text. */

@@ -33,14 +33,13 @@ export function textsOf({ pieces }: Pick<Part, "pieces">): string[] {
 export function noteIn(part: Pick<Part, "kind" | "pieces">): string | undefined {
   if (part.kind !== "thinking") return undefined;
   const [text = ""] = textsOf(part);
-  const [line = ""] = text.trimStart().slice(0, longestNote).split("\n", 1);
+  const maxLength = 200;
+  const [line = ""] = text.trimStart().slice(0, maxLength).split("\n", 1);
   const end = /[.!?](?=\s|$)/.exec(line);
   const note = (end === null ? line : line.slice(0, end.index + 1)).trim();
-  return note.length < shortestNote || /[\p{Cc}\p{Cs}]/u.test(note) ? undefined : note;
+  const minLength = 8;
+  return note.length < minLength || /[\p{Cc}\p{Cs}]/u.test(note) ? undefined : note;
 }
-
-const shortestNote = 8;
-const longestNote = 200;
 
 /** Returns all strings in a value, in order. */
 export function textsIn(value: unknown): string[] {
@@ -61,13 +60,12 @@ export const subjectKeys: readonly string[] = [
   "cmd",
 ];
 
-const maxSubject = 60;
-
 /** Returns what a call is about: the first of its fields that fits on a line. */
 export function subjectOf(input: unknown): string | undefined {
+  const maxLength = 60;
   for (const key of subjectKeys) {
     const value: unknown = Object(input)[key];
-    if (typeof value === "string" && /^[\x20-\x5a\x5c\x5e-\x7e]+$/.test(value)) return value.slice(0, maxSubject);
+    if (typeof value === "string" && /^[\x20-\x5a\x5c\x5e-\x7e]+$/.test(value)) return value.slice(0, maxLength);
   }
   return undefined;
 }
@@ -82,19 +80,18 @@ interface CallFiles {
   readonly replaced: readonly string[];
 }
 
-const noFiles: CallFiles = { edited: [], replaced: [] };
-const pathKeys = ["file_path", "filePath", "path", "filename"];
 const replacedKeys = ["old_string", "old_str", "oldText", "oldString"];
-const editingTool = /write|edit|create|replace|patch/i;
-const patchedFile = /^\*\*\* (?:Update|Add|Delete) File: (.+)$/gm;
 
 export function filesOf(part: Pick<Part, "pieces" | "toolName">): CallFiles {
   const input = inputOf(part);
-  if (input === undefined) return noFiles;
+  if (input === undefined) return { edited: [], replaced: [] };
   const replaced = replacedIn(input);
+  const pathKeys = ["file_path", "filePath", "path", "filename"];
   const [path] = stringsAt(input, pathKeys);
+  const editingTool = /write|edit|create|replace|patch/i;
   const isEdit = replaced.length > 0 || editingTool.test(part.toolName ?? "");
   const patched: string[] = [];
+  const patchedFile = /^\*\*\* (?:Update|Add|Delete) File: (.+)$/gm;
   for (const text of textsOf(part)) for (const [, file = ""] of text.matchAll(patchedFile)) patched.push(file.trim());
   return { path, edited: [...(isEdit && path !== undefined ? [path] : []), ...patched], replaced };
 }

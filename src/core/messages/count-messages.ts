@@ -3,10 +3,10 @@ import type { Counter } from "../tokens/index.ts";
 import {
   type CountContext,
   type CountOptions,
-  cacheOf,
   countPart,
   createCountContext,
   frameTokens,
+  getCache,
 } from "./count-parts.ts";
 import { failAt, fieldsAt, textOrListAt, typeName } from "./fields.ts";
 import { chooseFormat } from "./formats/index.ts";
@@ -95,23 +95,21 @@ export function countTools(
   if (!Array.isArray(tools)) return failAt("tools", `must be an array, not ${typeName(tools)}`);
   if (tools.length === 0) return 0;
   const format = chooseFormat([], options.format);
-  let tokens = format.toolPromptTokens(options.model, checkToolChoice(options.toolChoice ?? "auto"));
+  const { toolChoice = "auto" } = options;
+  const toolChoices: readonly ToolChoice[] = ["auto", "any", "tool", "none"];
+  if (!toolChoices.includes(toolChoice)) {
+    throw new ContextError("invalid_argument", `unknown tool choice ${JSON.stringify(toolChoice)}`, {
+      hint: `Tool choices are ${toolChoices.join(", ")}.`,
+    });
+  }
+  let tokens = format.toolPromptTokens(options.model, toolChoice);
   for (const [index, tool] of tools.entries()) tokens += countTool(tool, `tools[${index}]`, { format, counter });
   return tokens;
 }
 
-const toolChoices: readonly ToolChoice[] = ["auto", "any", "tool", "none"];
-
-function checkToolChoice(toolChoice: ToolChoice): ToolChoice {
-  if (toolChoices.includes(toolChoice)) return toolChoice;
-  throw new ContextError("invalid_argument", `unknown tool choice ${JSON.stringify(toolChoice)}`, {
-    hint: `Tool choices are ${toolChoices.join(", ")}.`,
-  });
-}
-
 function countTool(tool: unknown, path: string, context: { format: MessageFormat; counter: Counter }): number {
   const { format, counter } = context;
-  const cache = cacheOf(counter);
+  const cache = getCache(counter);
   const fields = fieldsAt(tool, path);
   const known = cache.tools.get(fields);
   if (known?.format === format && known.isUnchanged(fields)) return known.tokens;

@@ -34,7 +34,7 @@ export function createCountContext(
 ): CountContext {
   const format = chooseFormat(messages, options.format);
   const tier = mediaTokens.tierOf(options.model);
-  return { format, tier, sealed: options.sealed ?? "billed", cache: cacheOf(counter) };
+  return { format, tier, sealed: options.sealed ?? "billed", cache: getCache(counter) };
 }
 
 /** Returns the tokens of a message that are not in its parts. */
@@ -108,7 +108,7 @@ export interface ArgumentsCounter {
 }
 
 /** Returns the cache of a counter. It lives as long as the counter. */
-export function cacheOf(counter: Counter): CountCache {
+export function getCache(counter: Counter): CountCache {
   if (typeof counter?.count !== "function") {
     throw new ContextError("invalid_argument", "the second argument must be a counter", {
       hint: "Make one with await createCounter(name).",
@@ -116,28 +116,24 @@ export function cacheOf(counter: Counter): CountCache {
   }
   let cache = caches.get(counter);
   if (cache === undefined) {
-    cache = createCache(counter);
-    caches.set(counter, cache);
+    const count = (text: string): number => {
+      created.misses++;
+      return counter.count(text);
+    };
+    const created: CountCache = {
+      messages: new WeakMap(),
+      tools: new WeakMap(),
+      texts: createTextCounter(count),
+      args: createArgumentsCounter(count),
+      misses: 0,
+    };
+    caches.set(counter, created);
+    cache = created;
   }
   return cache;
 }
 
 const caches = new WeakMap<Counter, CountCache>();
-
-function createCache(counter: Counter): CountCache {
-  const count = (text: string): number => {
-    cache.misses++;
-    return counter.count(text);
-  };
-  const cache: CountCache = {
-    messages: new WeakMap(),
-    tools: new WeakMap(),
-    texts: createTextCounter(count),
-    args: createArgumentsCounter(count),
-    misses: 0,
-  };
-  return cache;
-}
 
 /** Counts a text once while it is remembered. */
 export function createTextCounter(count: (text: string) => number, maxChars?: number): TextCounter {
@@ -160,7 +156,7 @@ export function createArgumentsCounter(count: (json: string) => number, maxChars
  *  back in the same order, so each content is first compared with what came next the last time. That runs at the speed
  *  of memory, however similar the contents are. A Map of texts would hash each new string, which is slower than
  *  JSON.parse. */
-export interface ContentCache<T> {
+interface ContentCache<T> {
   /** From here on, contents are expected in the order they had after the last restart. */
   restart(): void;
   /** Returns the count if the content is what came next the last time. */
@@ -169,7 +165,7 @@ export interface ContentCache<T> {
   find(content: T, text: string): number;
 }
 
-export interface ContentCacheOptions<T> {
+interface ContentCacheOptions<T> {
   readonly count: (text: string) => number;
   readonly isSame: (kept: T, content: T) => boolean;
   /** Returns what to remember of a content. It must not be something that its owner may change. */
@@ -179,6 +175,11 @@ export interface ContentCacheOptions<T> {
 
 /** Remembers about `maxChars` characters, then starts over. Content that is still in use is then counted once more. */
 function createContentCache<T>(options: ContentCacheOptions<T>): ContentCache<T> {
+  // Enough for a few long sessions, or for a single tool result of 10 MB.
+  const defaultMaxChars = 32_000_000;
+  // The memory used in addition to the text: for each content, and for each place in an order.
+  const knownChars = 200;
+  const slotChars = 8;
   const { count, isSame, keep, maxChars = defaultMaxChars } = options;
   let memory = emptyMemory<T>();
   const record = (known: Known<T>): number => {
@@ -220,7 +221,7 @@ function createContentCache<T>(options: ContentCacheOptions<T>): ContentCache<T>
   };
 }
 
-export interface Known<T> {
+interface Known<T> {
   readonly content: T;
   readonly tokens: number;
   /** Where it was last. */
@@ -228,7 +229,7 @@ export interface Known<T> {
   at: number;
 }
 
-export interface Memory<T> {
+interface Memory<T> {
   readonly bySample: Map<number, Known<T>>;
   /** Contents whose sample equals that of another. Of two with the same hash, the newer one is kept. */
   readonly byHash: Map<number, Known<T>>;
@@ -239,37 +240,23 @@ export interface Memory<T> {
   chars: number;
 }
 
-// Enough for a few long sessions, or for a single tool result of 10 MB.
-const defaultMaxChars = 32_000_000;
-
-// The memory used in addition to the text: for each content, and for each place in an order.
-const knownChars = 200;
-
-const slotChars = 8;
-
 function emptyMemory<T>(): Memory<T> {
   return { bySample: new Map(), byHash: new Map(), order: [], expected: [], expectedAt: 0, chars: 0 };
 }
 
-export interface Search<T> {
-  readonly places: Map<number, Known<T>>;
-  readonly key: number;
-  readonly known: Known<T> | undefined;
-}
-
-function search<T>(memory: Memory<T>, text: string, isWanted: (kept: T) => boolean): Search<T> {
-  const sample = keyOf(text, Math.max(1, text.length >> 6));
+function search<T>(memory: Memory<T>, text: string, isWanted: (kept: T) => boolean) {
+  const sample = computeKey(text, Math.max(1, text.length >> 6));
   const sampled = memory.bySample.get(sample);
   if (sampled === undefined || isWanted(sampled.content)) {
     return { places: memory.bySample, key: sample, known: sampled };
   }
-  const key = keyOf(text, 1);
+  const key = computeKey(text, 1);
   const known = memory.byHash.get(key);
   const isHit = known !== undefined && isWanted(known.content);
   return { places: memory.byHash, key, known: isHit ? known : undefined };
 }
 
-function keyOf(text: string, step: number): number {
+function computeKey(text: string, step: number): number {
   let key = text.length;
   for (let index = text.length - 1; index >= 0; index -= step) {
     key = (Math.imul(key, 31) + text.charCodeAt(index)) | 0;

@@ -46,24 +46,22 @@ const framings: readonly Framing[] = [
 export function withFramedResults(message: CountedMessage, previous: CountedMessage | undefined): CountedMessage {
   if (message.role !== "user" || previous?.role !== "assistant") return message;
   if (previous.parts.some(({ kind }) => kind === "tool_call")) return message;
-  const parts = message.parts.map((part) => (isFramed(part, previous) ? asResult(part) : part));
+  const parts = message.parts.map(
+    (part): CountedPart => (isFramed(part, previous) ? { ...part, kind: "tool_result", isFramed: true } : part),
+  );
   return parts.some((part, index) => part !== message.parts[index]) ? { ...message, parts } : message;
-}
-
-function asResult(part: CountedPart): CountedPart {
-  return { ...part, kind: "tool_result", isFramed: true };
 }
 
 function isFramed(part: CountedPart, previous: CountedMessage): boolean {
   if (part.kind !== "text") return false;
   const [text = "", ...others] = textsOf(part);
-  return others.length === 0 && framings.some((framing) => matches(text, framing, previous));
-}
-
-function matches(text: string, { opens, closes, asked }: Framing, previous: CountedMessage): boolean {
-  const [opening] = opens.exec(text) ?? [];
-  if (opening === undefined) return false;
-  if (closes !== undefined && text.indexOf(closes, opening.length) !== text.trimEnd().length - closes.length)
-    return false;
-  return asked === undefined || previous.parts.some((part) => textsOf(part).some((said) => asked.test(said)));
+  if (others.length > 0) return false;
+  return framings.some(({ opens, closes, asked }) => {
+    const [opening] = opens.exec(text) ?? [];
+    if (opening === undefined) return false;
+    const isWhole =
+      closes === undefined || text.indexOf(closes, opening.length) === text.trimEnd().length - closes.length;
+    if (!isWhole) return false;
+    return asked === undefined || previous.parts.some((each) => textsOf(each).some((said) => asked.test(said)));
+  });
 }

@@ -33,10 +33,6 @@ function isSameList(known: readonly unknown[], value: readonly unknown[], depth:
 // Below this depth, an object is compared by identity only.
 const maxDepth = 32;
 
-/** All values of a JSON value in order, with their names. The strings are the owner's own, so that no copy is made and
- *  unchanged strings compare by address. */
-type Snapshot = readonly unknown[];
-
 /** Records a JSON value. Returns a function that checks whether a later value is the same, also after edits in
  *  place. */
 export function takeSnapshot(value: unknown): (later: unknown) => boolean {
@@ -73,7 +69,9 @@ const fields = Symbol("fields");
 const end = Symbol("end");
 
 interface Position {
-  readonly snapshot: Snapshot;
+  /** All values of a JSON value in order, with their names. The strings are the owner's own, so that no copy is made and
+   *  unchanged strings compare by address. */
+  readonly snapshot: readonly unknown[];
   at: number;
 }
 

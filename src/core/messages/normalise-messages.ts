@@ -32,7 +32,7 @@ export function normaliseMessages(
   const format = chooseFormat(messages, options.format);
   const nameCalls = createCallNames(format);
   const normalised: Fields[] = [];
-  for (const { turn, rest } of segmentsOf(messages, format)) {
+  for (const { turn, rest } of splitSegments(messages, format)) {
     const turns = splitTurn(turn, format);
     if (needsStart(normalised, turns, format)) normalised.push(format.userText("(start)"));
     for (const each of turns.slice(0, -1)) normalised.push(...complete(each, [], { format, nameCalls }));
@@ -52,7 +52,7 @@ interface Segment {
   readonly rest: readonly Fields[];
 }
 
-function segmentsOf(messages: readonly unknown[], format: MessageFormat): readonly Segment[] {
+function splitSegments(messages: readonly unknown[], format: MessageFormat): readonly Segment[] {
   const segments: { turn: Fields[]; rest: Fields[] }[] = [{ turn: [], rest: [] }];
   let lastRole: Role | undefined;
   for (const [index, value] of messages.entries()) {
@@ -73,7 +73,9 @@ function splitTurn(turn: readonly Fields[], format: MessageFormat): readonly (re
   const tidied = mergeNeighbours(visible, format);
   // Without a replacement, the users around it would become neighbours.
   if (tidied.length === 0) return [[format.assistantText(nothing)]];
-  return keepsItemsApart(format) ? [tidied] : tidied.map((message) => [message]);
+  // If messages are single items, several of them make a turn. Such a format does not even merge two texts.
+  const isOfItems = format.merge(format.assistantText("a"), format.assistantText("b")) === undefined;
+  return isOfItems ? [tidied] : tidied.map((message) => [message]);
 }
 
 function complete(
@@ -107,20 +109,22 @@ function orderParts(
   messages: readonly Fields[],
   { format, isLeading }: Omit<AnswerOptions, "calls">,
 ): readonly Fields[] {
-  const ranked: { message: Fields; rankOf: (part: Part) => number; ranks: readonly number[] }[] = [];
+  const ranked: { message: Fields; rankPart: (part: Part) => number; ranks: readonly number[] }[] = [];
   // Before the first turn, the system speaks first.
   let isStart = isLeading;
   for (const message of messages) {
     const { role, parts } = format.read(message, "message");
     isStart &&= role === "system";
     const others = role === "system" && !isStart && isSystemLast(format) ? ranks.system : ranks.other;
-    const rankOf = (part: Part) => (role === "tool" || part.kind === "tool_result" ? ranks.result : others);
-    ranked.push({ message, rankOf, ranks: parts.map(rankOf) });
+    const rankPart = (part: Part) => (role === "tool" || part.kind === "tool_result" ? ranks.result : others);
+    ranked.push({ message, rankPart, ranks: parts.map(rankPart) });
   }
   const given = ranked.flatMap((each) => each.ranks);
   if (given.every((rank, index) => index === 0 || rank >= (given[index - 1] as number))) return messages;
   return Object.values(ranks).flatMap((rank) =>
-    ranked.flatMap<Fields>(({ message, rankOf }) => dropParts(message, format, (part) => rankOf(part) !== rank) ?? []),
+    ranked.flatMap<Fields>(
+      ({ message, rankPart }) => dropParts(message, format, (part) => rankPart(part) !== rank) ?? [],
+    ),
   );
 }
 
@@ -161,11 +165,6 @@ function isBlank({ kind, pieces }: Part): boolean {
   return kind === "text" && pieces.every((piece) => piece.kind === "text" && piece.text.trim() === "");
 }
 
-/** Whether messages are single items, several of which make a turn. Such a format does not even merge two texts. */
-function keepsItemsApart(format: MessageFormat): boolean {
-  return format.merge(format.assistantText("a"), format.assistantText("b")) === undefined;
-}
-
 /** A call whose id is unique in the history. Agents that number the calls of each turn repeat their ids. */
 interface NamedCall extends CallName {
   /** The id as recorded, which the results have. */
@@ -179,7 +178,7 @@ function createCallNames(format: MessageFormat): NameCalls {
   const used = new Set<string>();
   const uses = new Map<string, number>();
   // Anthropic accepts letters, digits, - and _ in an id.
-  const nameOf = (recordedId: string): string => {
+  const makeUnique = (recordedId: string): string => {
     if (isUnnamed(recordedId)) return recordedId;
     let callId = recordedId;
     let use = uses.get(recordedId) ?? 1;
@@ -194,7 +193,7 @@ function createCallNames(format: MessageFormat): NameCalls {
       let named = message;
       for (const part of format.read(message, "message").parts) {
         if (part.kind !== "tool_call" || part.callId === undefined) continue;
-        const callId = nameOf(part.callId);
+        const callId = makeUnique(part.callId);
         const { type } = Object(part.value) as Fields;
         calls.push({ recordedId: part.callId, callId, toolName: part.toolName, type });
         named = renameCall(named, part, callId);
@@ -208,6 +207,8 @@ function createCallNames(format: MessageFormat): NameCalls {
 /** Changes the id of a call or a result. Returns the same message if it already has that id. */
 function renameCall(message: Fields, { value, callId }: Part, newId: string): Fields {
   if (callId === newId) return message;
+  const nestedFields = ["functionCall", "functionResponse"];
+  const idFields = ["id", "tool_use_id", "tool_call_id", "call_id", "toolCallId"];
   const renamed = (block: Fields): Fields => {
     const ids = idFields.filter((name) => block[name] === callId).map((name) => [name, newId]);
     // Gemini has the id one level deeper.
@@ -225,9 +226,6 @@ function renameCall(message: Fields, { value, callId }: Part, newId: string): Fi
   ]);
   return { ...message, ...Object.fromEntries(changed) };
 }
-
-const nestedFields = ["functionCall", "functionResponse"];
-const idFields = ["id", "tool_use_id", "tool_call_id", "call_id", "toolCallId"];
 
 /** How to answer the calls of a turn. */
 interface AnswerOptions {
@@ -284,16 +282,14 @@ function keepAnswers(
   for (const part of parts) {
     const answer = answers.get(part);
     if (typeof answer === "string") named = renameCall(named, part, answer);
-    else if (answer === undefined && part.kind === "tool_result") late.push(lateText(part, format));
+    else if (answer === undefined && part.kind === "tool_result") {
+      const texts = part.pieces.map((piece) => ("text" in piece ? piece.text : `[${piece.kind}]`));
+      late.push(format.userText(["[late tool output]", ...texts.filter((text) => text !== "")].join(" ")));
+    }
   }
   const kept = dropParts(named, format, (part, index) => {
     const isResult = part.kind === "tool_result";
     return isResult ? typeof answers.get(parts[index] as Part) !== "string" : isBlank(part);
   });
   return kept === undefined ? late : [kept, ...late];
-}
-
-function lateText({ pieces }: Part, format: MessageFormat): Fields {
-  const texts = pieces.map((piece) => ("text" in piece ? piece.text : `[${piece.kind}]`));
-  return format.userText(["[late tool output]", ...texts.filter((text) => text !== "")].join(" "));
 }

@@ -50,6 +50,7 @@ export function createEventWriter(store: Store, { now, onFailure }: EventWriterO
   let pending: string[] = [];
   let writing: Promise<void> | undefined;
   let untilPrune = 0;
+  const pruneEvery = 1_000;
   const drain = async (): Promise<void> => {
     try {
       while (pending.length > 0) {
@@ -68,6 +69,8 @@ export function createEventWriter(store: Store, { now, onFailure }: EventWriterO
       writing = undefined;
     }
   };
+  // A store that does not answer must not fill the memory.
+  const maxPending = 1_000;
   return {
     write(event) {
       if (pending.length >= maxPending) pending.shift();
@@ -77,10 +80,6 @@ export function createEventWriter(store: Store, { now, onFailure }: EventWriterO
     settled: async () => writing,
   };
 }
-
-const pruneEvery = 1_000;
-/** A store that does not answer must not fill the memory. */
-const maxPending = 1_000;
 
 /** A name is short and has no spaces, so that no sentence of a conversation gets in by mistake. */
 function withoutText(numbers: EventNumbers): EventNumbers {

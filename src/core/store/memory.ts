@@ -10,10 +10,8 @@ import {
   encode,
   type ListOptions,
   type MaintainedStore,
-  type ReadOptions,
   type Store,
   type StoreRecord,
-  type StreamEntry,
 } from "./store.ts";
 
 type MemoryRecord = StoreRecord & { readonly written: number };
@@ -56,7 +54,10 @@ export function createMaintainedMemory(now: () => number = () => 0): MaintainedS
   const write = (collection: string, key: string, value: string, written = now()): MemoryRecord => {
     lastRevision += 1;
     const record = { key, value, revision: lastRevision, written };
-    setRecord(collections, collection, record);
+    const found: Collection = collections.get(collection) ?? { records: new Map() };
+    collections.set(collection, found);
+    if (!found.records.has(key)) found.sortedKeys = undefined;
+    found.records.set(key, record);
     return record;
   };
 
@@ -85,7 +86,9 @@ export function createMaintainedMemory(now: () => number = () => 0): MaintainedS
       const current = find(collection, key);
       checkRevision(current?.revision ?? 0, options.expectedRevision, `${collection}/${key}`);
       if (current === undefined) return false;
-      deleteRecord(collections, collection, key);
+      const found = collections.get(collection)!;
+      found.records.delete(key);
+      found.sortedKeys = undefined;
       return true;
     },
     async list(collection, options = {}) {
@@ -124,17 +127,21 @@ function createStreams(
       check({ stream });
       checkValues(values);
       const found = streams.get(stream);
-      if (values.length === 0) return found === undefined ? 0 : lastOf(found);
+      if (values.length === 0) return found === undefined ? 0 : getLast(found);
       const { deleted = 0, values: before = [] } = found ?? {};
       for (const value of values) before.push(value);
       const changed = { deleted, values: before, written: now() };
       streams.set(stream, changed);
-      return lastOf(changed);
+      return getLast(changed);
     },
     async read(stream, options = {}) {
       check({ stream });
       checkReadOptions(options);
-      return entriesOf(streams.get(stream), options);
+      const { after = 0, limit } = options;
+      const { deleted = 0, values = [] } = streams.get(stream) ?? {};
+      const first = Math.max(after - deleted, 0);
+      const chosen = values.slice(first, limit === undefined ? undefined : first + limit);
+      return chosen.map((value, index) => ({ sequence: deleted + first + index + 1, value }));
     },
     async trimStream(stream, through) {
       check({ stream });
@@ -153,15 +160,8 @@ function createStreams(
   };
 }
 
-function lastOf({ deleted, values }: MemoryStream): number {
+function getLast({ deleted, values }: MemoryStream): number {
   return deleted + values.length;
-}
-
-function entriesOf(stream: MemoryStream | undefined, { after = 0, limit }: ReadOptions): StreamEntry[] {
-  const { deleted = 0, values = [] } = stream ?? {};
-  const first = Math.max(after - deleted, 0);
-  const chosen = values.slice(first, limit === undefined ? undefined : first + limit);
-  return chosen.map((value, index) => ({ sequence: deleted + first + index + 1, value }));
 }
 
 interface MemoryParts {
@@ -172,16 +172,17 @@ interface MemoryParts {
 }
 
 function createUpkeep({ collections, streams, write, check }: MemoryParts): Omit<MaintainedStore, keyof Store> {
-  const bytesOf = (values: readonly string[]): number => values.reduce((sum, value) => sum + encode(value).length, 0);
-  const recordsOf = (name: string): MemoryRecord[] => [...(collections.get(name)?.records.values() ?? [])];
+  const countBytes = (values: readonly string[]): number =>
+    values.reduce((sum, value) => sum + encode(value).length, 0);
+  const getRecords = (name: string): MemoryRecord[] => [...(collections.get(name)?.records.values() ?? [])];
   return {
     async listCollections() {
       check({});
-      const names = [...collections.keys()].filter((name) => recordsOf(name).length > 0).sort(compareCodePoints);
+      const names = [...collections.keys()].filter((name) => getRecords(name).length > 0).sort(compareCodePoints);
       return names.map((collection) => {
-        const records = recordsOf(collection);
+        const records = getRecords(collection);
         const times = records.map(({ written }) => written).sort((left, right) => left - right);
-        const bytes = bytesOf(records.map(({ value }) => value));
+        const bytes = countBytes(records.map(({ value }) => value));
         return { collection, records: records.length, bytes, oldest: times[0]!, newest: times.at(-1)! };
       });
     },
@@ -190,7 +191,12 @@ function createUpkeep({ collections, streams, write, check }: MemoryParts): Omit
       checkListOptions(options);
       const found = collections.get(collection);
       const records = found === undefined ? [] : listRecords(found, options);
-      return records.map(({ key, revision, value, written }) => ({ key, revision, bytes: bytesOf([value]), written }));
+      return records.map(({ key, revision, value, written }) => ({
+        key,
+        revision,
+        bytes: countBytes([value]),
+        written,
+      }));
     },
     async listStreams({ prefix = "", after = "", limit } = {}) {
       check({});
@@ -200,13 +206,13 @@ function createUpkeep({ collections, streams, write, check }: MemoryParts): Omit
       return names.slice(0, limit).map((stream) => {
         const found = streams.get(stream)!;
         const { values, written } = found;
-        return { stream, entries: values.length, bytes: bytesOf(values), last: lastOf(found), written };
+        return { stream, entries: values.length, bytes: countBytes(values), last: getLast(found), written };
       });
     },
     async size() {
       check({});
-      const records = [...collections.keys()].flatMap((name) => recordsOf(name).map(({ value }) => value));
-      return bytesOf(records) + bytesOf([...streams.values()].flatMap(({ values }) => values));
+      const records = [...collections.keys()].flatMap((name) => getRecords(name).map(({ value }) => value));
+      return countBytes(records) + countBytes([...streams.values()].flatMap(({ values }) => values));
     },
     async copyRecords(collection, records) {
       check({ collection });
@@ -223,18 +229,6 @@ function createUpkeep({ collections, streams, write, check }: MemoryParts): Omit
 
 function copy(record: StoreRecord | undefined): StoreRecord | undefined {
   return record && { key: record.key, value: record.value, revision: record.revision };
-}
-
-function setRecord(collections: Map<string, Collection>, name: string, record: MemoryRecord): void {
-  const collection: Collection = collections.get(name) ?? { records: new Map() };
-  collections.set(name, collection);
-  if (!collection.records.has(record.key)) collection.sortedKeys = undefined;
-  collection.records.set(record.key, record);
-}
-
-function deleteRecord(collections: Map<string, Collection>, name: string, key: string): void {
-  const collection = collections.get(name);
-  if (collection?.records.delete(key)) collection.sortedKeys = undefined;
 }
 
 function listRecords(collection: Collection, { prefix = "", after = "", limit }: ListOptions): MemoryRecord[] {

@@ -19,28 +19,21 @@ export interface ConvertedHtml {
 export function convertHtml(html: string, { format, selector, baseUrl }: ConvertOptions): ConvertedHtml {
   const root = parseHtml(html);
   const selected = selector === undefined ? undefined : selectElements(root, selector);
-  const warning = selector === undefined ? undefined : selectorProblem(selector, selected);
+  let warning: string | undefined;
+  if (selector !== undefined && selected === undefined) {
+    warning = `selector "${selector}" is not understood, the whole page is taken. Use tags, .class, #id and descendants.`;
+  } else if (selected?.length === 0) {
+    warning = `nothing on the page matches selector "${selector}", the whole page is taken`;
+  }
   const elements = selected !== undefined && selected.length > 0 ? selected : [root];
-  const base = baseOf(root, baseUrl);
+  // A `<base>` element on the page overrides the page's own address.
+  const written = selectElements(root, "base")?.[0]?.attributes.get("href");
+  const base = written !== undefined && URL.canParse(written, baseUrl) ? new URL(written, baseUrl).href : baseUrl;
   const text = elements
     .map((element) => renderBlocks(element, { format, base }))
     .filter(Boolean)
     .join("\n\n");
   return { text: text === "" ? "" : `${text}\n`, warning };
-}
-
-function selectorProblem(selector: string, selected: readonly HtmlElement[] | undefined): string | undefined {
-  if (selected === undefined)
-    return `selector "${selector}" is not understood, the whole page is taken. Use tags, .class, #id and descendants.`;
-  return selected.length === 0
-    ? `nothing on the page matches selector "${selector}", the whole page is taken`
-    : undefined;
-}
-
-/** A `<base>` element on the page overrides the page's own address. */
-function baseOf(root: HtmlElement, url: string | undefined): string | undefined {
-  const written = selectElements(root, "base")?.[0]?.attributes.get("href");
-  return written !== undefined && URL.canParse(written, url) ? new URL(written, url).href : url;
 }
 
 interface InlineOptions {
@@ -123,46 +116,35 @@ function wrapped(text: string, before: string, after: string): string {
   return `${start}${before}${inner}${after}${end}`;
 }
 
-interface TableOptions extends InlineOptions {
-  readonly renderCell: (cell: HtmlElement, options: InlineOptions) => string;
-}
-
 /** Renders a pipe table with the first row as its head. In the text format, tabs separate the cells. Column and row spans are lost. */
-function renderHtmlTable(table: HtmlElement, options: TableOptions): string {
+function renderTable(table: HtmlElement, options: InlineOptions): string {
   const caption = elementsIn(table).find(({ tag }) => tag === "caption");
-  const rows = rowsOf(table).map((row) => cellsOf(row).map((cell) => oneLine(options.renderCell(cell, options))));
+  const rows = elementsIn(table)
+    .flatMap((child) => {
+      if (child.tag === "tr") return [child];
+      return ["thead", "tbody", "tfoot"].includes(child.tag) ? elementsIn(child).filter(({ tag }) => tag === "tr") : [];
+    })
+    .map((row) =>
+      elementsIn(row)
+        .filter(({ tag }) => tag === "td" || tag === "th")
+        .map((cell) => oneLine(renderChildren(cell, options))),
+    );
   const filled = rows.filter((row) => row.some((cell) => cell !== ""));
-  const title = caption === undefined ? "" : oneLine(options.renderCell(caption, options));
-  return [title, options.format === "text" ? textTable(filled) : pipeTable(filled)].filter(Boolean).join("\n\n");
+  const title = caption === undefined ? "" : oneLine(renderChildren(caption, options));
+  const text = filled.map((row) => row.join("\t").trimEnd()).join("\n");
+  return [title, options.format === "text" ? text : pipeTable(filled)].filter(Boolean).join("\n\n");
 }
 
 function elementsIn(element: HtmlElement): HtmlElement[] {
   return element.children.filter((child): child is HtmlElement => typeof child !== "string");
 }
 
-function rowsOf(table: HtmlElement): HtmlElement[] {
-  return elementsIn(table).flatMap((child) => {
-    if (child.tag === "tr") return [child];
-    return ["thead", "tbody", "tfoot"].includes(child.tag) ? elementsIn(child).filter(({ tag }) => tag === "tr") : [];
-  });
-}
-
-function cellsOf(row: HtmlElement): HtmlElement[] {
-  return elementsIn(row).filter(({ tag }) => tag === "td" || tag === "th");
-}
-
-function textTable(rows: readonly (readonly string[])[]): string {
-  return rows.map((row) => row.join("\t").trimEnd()).join("\n");
-}
-
 /** Does not fill up short rows: Markdown allows them, and one long row would make every other row as long. */
 function pipeTable(rows: readonly (readonly string[])[]): string {
-  const [head, ...body] = rows.map(pipeRow);
+  const [head, ...body] = rows.map(
+    (cells) => `| ${cells.map((cell) => cell.replace(/(?<!\\)\|/g, "\\|")).join(" | ")} |`,
+  );
   return head === undefined ? "" : [head, `|${" --- |".repeat(rows[0]!.length)}`, ...body].join("\n");
-}
-
-function pipeRow(cells: readonly string[]): string {
-  return `| ${cells.map((cell) => cell.replace(/(?<!\\)\|/g, "\\|")).join(" | ")} |`;
 }
 
 /** Renders a tree as blocks of text with an empty line between them. */
@@ -179,14 +161,45 @@ const containers = `#document html body main article section div header footer n
 
 const blockRenderers: ReadonlyMap<string, Render> = new Map<string, Render>([
   ...containers.split(/\s+/).map((tag): [string, Render] => [tag, renderChildren]),
-  ...[1, 2, 3, 4, 5, 6].map((level): [string, Render] => [`h${level}`, renderHeading]),
+  ...[1, 2, 3, 4, 5, 6].map((level): [string, Render] => [
+    `h${level}`,
+    (element, options) => {
+      const text = renderInline([element], options).replace(/\s+/g, " ").trim();
+      return options.format === "text" || text === "" ? text : `${"#".repeat(Number(element.tag[1]))} ${text}`;
+    },
+  ]),
   ["p", renderChildren],
   ["ul", renderList],
   ["ol", renderList],
   ["menu", renderList],
-  ["pre", renderCode],
-  ["blockquote", renderQuote],
-  ["table", (element, options) => renderHtmlTable(element, { ...options, renderCell: renderChildren })],
+  [
+    "pre",
+    (element, { format }) => {
+      const code = plainText(element).replace(/^\n/, "").trimEnd();
+      if (format === "text" || code === "") return code;
+      const longest = (code.match(/`{3,}/g) ?? []).reduce((most, marks) => Math.max(most, marks.length), 2);
+      const fence = "`".repeat(longest + 1);
+      // Reads `language-ts` or `lang-ts` from the element's classes or from those of the `code` element inside.
+      const inner = element.children.find(
+        (child): child is HtmlElement => typeof child !== "string" && child.tag === "code",
+      );
+      const classes = [element, inner].map((each) => each?.attributes.get("class") ?? "").join(" ");
+      const language = /(?:^|\s)lang(?:uage)?-([\w+#-]+)/.exec(classes)?.[1] ?? "";
+      return `${fence}${language}\n${code}\n${fence}`;
+    },
+  ],
+  [
+    "blockquote",
+    (element, options) => {
+      const body = renderChildren(element, options);
+      if (options.format === "text" || body === "") return body;
+      return body
+        .split("\n")
+        .map((line) => (line === "" ? ">" : `> ${line}`))
+        .join("\n");
+    },
+  ],
+  ["table", renderTable],
   ["hr", (_, { format }) => (format === "markdown" ? "---" : "")],
 ]);
 
@@ -215,11 +228,6 @@ function holdsBlock(element: HtmlElement): boolean {
   return element.children.some((child) => typeof child !== "string" && holdsBlock(child));
 }
 
-function renderHeading(element: HtmlElement, options: InlineOptions): string {
-  const text = renderInline([element], options).replace(/\s+/g, " ").trim();
-  return options.format === "text" || text === "" ? text : `${"#".repeat(Number(element.tag[1]))} ${text}`;
-}
-
 function renderList(element: HtmlElement, options: InlineOptions): string {
   let number = Number(element.attributes.get("start") ?? 1) || 1;
   const items = element.children.flatMap((child) => {
@@ -227,40 +235,11 @@ function renderList(element: HtmlElement, options: InlineOptions): string {
     const body = renderBlocks(child, options);
     if (body === "") return [];
     const mark = element.tag === "ol" ? `${number++}. ` : "- ";
-    return [mark + tightened(body).replace(/\n(?!\n|$)/g, `\n${" ".repeat(mark.length)}`)];
+    // Removes the empty line between an item's first line and a list below it.
+    const tight = body.replace(/^([^\n]*)\n\n(?=(?:- |\d+\. ))/, "$1\n");
+    return [mark + tight.replace(/\n(?!\n|$)/g, `\n${" ".repeat(mark.length)}`)];
   });
   return items.join("\n");
-}
-
-/** Removes the empty line between an item's first line and a list below it. */
-function tightened(body: string): string {
-  return body.replace(/^([^\n]*)\n\n(?=(?:- |\d+\. ))/, "$1\n");
-}
-
-function renderCode(element: HtmlElement, { format }: InlineOptions): string {
-  const code = plainText(element).replace(/^\n/, "").trimEnd();
-  if (format === "text" || code === "") return code;
-  const longest = (code.match(/`{3,}/g) ?? []).reduce((most, marks) => Math.max(most, marks.length), 2);
-  const fence = "`".repeat(longest + 1);
-  return `${fence}${languageOf(element)}\n${code}\n${fence}`;
-}
-
-/** Reads `language-ts` or `lang-ts` from the element's classes or from those of the `code` element inside. */
-function languageOf(element: HtmlElement): string {
-  const inner = element.children.find(
-    (child): child is HtmlElement => typeof child !== "string" && child.tag === "code",
-  );
-  const classes = [element, inner].map((each) => each?.attributes.get("class") ?? "").join(" ");
-  return /(?:^|\s)lang(?:uage)?-([\w+#-]+)/.exec(classes)?.[1] ?? "";
-}
-
-function renderQuote(element: HtmlElement, options: InlineOptions): string {
-  const body = renderChildren(element, options);
-  if (options.format === "text" || body === "") return body;
-  return body
-    .split("\n")
-    .map((line) => (line === "" ? ">" : `> ${line}`))
-    .join("\n");
 }
 
 // Reads HTML pages of documentation into a small tree. parse5 reads the tags, attributes and entities as browsers do.
@@ -279,26 +258,41 @@ interface HtmlElement {
 function parseHtml(html: string): HtmlElement {
   const root: HtmlElement = { tag: "#document", attributes: new Map(), children: [] };
   const open = [root];
-  const addText = ({ chars }: Token.CharacterToken) => appendText(open.at(-1)!.children, chars);
+  // Joins neighbouring texts. Soft hyphens are removed, special spaces become plain ones, and control characters become
+  // U+FFFD.
+  const addText = ({ chars }: Token.CharacterToken) => {
+    const { children } = open.at(-1)!;
+    const text = chars
+      .replaceAll("\u00ad", "")
+      .replace(/[\u00a0\u2002\u2003\u2009]/g, " ")
+      .replace(/(?![\t\n\f\r])\p{Cc}/gu, "\ufffd");
+    const last = children.at(-1);
+    if (typeof last === "string") children[children.length - 1] = last + text;
+    else children.push(text);
+  };
   const ignore = () => {};
   const tokenizer = new Tokenizer(
     {},
     {
-      onStartTag: (token) => {
+      onStartTag(token) {
         tokenizer.state = openElement(token, open);
       },
-      onEndTag: ({ tagName }) => closeElement(tagName, open),
+      // Closes the nearest open element of that name and everything in it. Ignores a closing tag without an opening one.
+      onEndTag({ tagName }) {
+        const index = open.findLastIndex((element) => element.tag === tagName);
+        if (index > 0) open.length = index;
+      },
       onCharacter: addText,
       onWhitespaceCharacter: addText,
-      ...{ onNullCharacter: ignore, onComment: ignore, onDoctype: ignore, onEof: ignore },
+      onNullCharacter: ignore,
+      onComment: ignore,
+      onDoctype: ignore,
+      onEof: ignore,
     },
   );
   tokenizer.write(html, true);
   return root;
 }
-
-/** Elements nested deeper than this are flattened: people do not nest so deep, and code that walks the tree may recurse. */
-const mostDepth = 64;
 
 /** Returns how the tokenizer should read what follows the tag. */
 function openElement({ tagName: tag, attrs, selfClosing }: Token.TagToken, open: HtmlElement[]): Tokenizer["state"] {
@@ -308,8 +302,11 @@ function openElement({ tagName: tag, attrs, selfClosing }: Token.TagToken, open:
   open.at(-1)!.children.push(element);
   if (selfClosing || voidElements.has(tag)) return TokenizerMode.DATA;
   const mode = rawElements.get(tag);
+  // Elements nested deeper than this are flattened: people do not nest so deep, and code that walks the tree may
+  // recurse.
+  const maxDepth = 64;
   // The content of a raw element is dropped, so it must not be attached to the element around it.
-  if (mode !== undefined || open.length < mostDepth) open.push(element);
+  if (mode !== undefined || open.length < maxDepth) open.push(element);
   return mode ?? TokenizerMode.DATA;
 }
 
@@ -323,19 +320,8 @@ const rawElements: ReadonlyMap<string, Tokenizer["state"]> = new Map([
   ...["style", "iframe", "noembed", "noframes", "xmp"].map((tag) => [tag, TokenizerMode.RAWTEXT] as const),
 ]);
 
-/** Joins neighbouring texts. Soft hyphens are removed, special spaces become plain ones, and control characters become U+FFFD. */
-function appendText(children: HtmlNode[], chars: string): void {
-  const text = chars
-    .replaceAll("\u00ad", "")
-    .replace(/[\u00a0\u2002\u2003\u2009]/g, " ")
-    .replace(/(?![\t\n\f\r])\p{Cc}/gu, "\ufffd");
-  const last = children.at(-1);
-  if (typeof last === "string") children[children.length - 1] = last + text;
-  else children.push(text);
-}
-
 /** An opening tag closes the nearest open element in `closes`, but does not look outside of the elements in `within`. */
-const impliedClosers = new Map<string, ImpliedCloser>(
+const impliedClosers = new Map(
   Object.entries({
     li: { closes: ["li"], within: ["ul", "ol", "menu"] },
     dt: { closes: ["dt", "dd"], within: ["dl"] },
@@ -347,11 +333,6 @@ const impliedClosers = new Map<string, ImpliedCloser>(
     tfoot: { closes: ["thead", "tbody"], within: ["table"] },
   }),
 );
-
-interface ImpliedCloser {
-  readonly closes: readonly string[];
-  readonly within: readonly string[];
-}
 
 const endsParagraph = new Set(
   `address article aside blockquote details div dl fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr main menu nav ol p pre
@@ -372,12 +353,6 @@ function closeImplied(tag: string, open: HtmlElement[]): void {
   }
 }
 
-/** Closes the nearest open element of that name and everything in it. Ignores a closing tag without an opening one. */
-function closeElement(tag: string, open: HtmlElement[]): void {
-  const index = open.findLastIndex((element) => element.tag === tag);
-  if (index > 0) open.length = index;
-}
-
 /** Returns the outermost elements that match a selector, in the order of the page. Understands tags, `.class`, `#id`, combinations
  *  (`div.note`), descendants (`main .body`) and lists with commas. Returns undefined for any other selector. */
 function selectElements(root: HtmlElement, selector: string): readonly HtmlElement[] | undefined {
@@ -394,9 +369,8 @@ interface Simple {
   readonly classes: readonly string[];
 }
 
-const simplePattern = /^([a-z][\w-]*|\*)?((?:[.#][\w-]+)*)$/i;
-
 function parseSimple(written: string): Simple | undefined {
+  const simplePattern = /^([a-z][\w-]*|\*)?((?:[.#][\w-]+)*)$/i;
   const match = simplePattern.exec(written);
   if (match === null || written === "") return undefined;
   const marks = (match[2] ?? "").match(/[.#][^.#]+/g) ?? [];

@@ -60,19 +60,19 @@ const paragraph: Leaf = { kind: "paragraph" };
 
 function readLine(reader: Reader, line: Line): LineKind {
   const { containers, leaf } = reader;
-  const goesOn = containers.enter(line.start, line.end);
-  if (goesOn && leaf.kind === "code") {
+  const isContinued = containers.enter(line.start, line.end);
+  if (isContinued && leaf.kind === "code") {
     if (!isCloser(containers.place, leaf.marks)) return "code";
     reader.leaf = none;
     return "closer";
   }
-  if (goesOn && leaf.kind === "comment") {
+  if (isContinued && leaf.kind === "comment") {
     if (leaf.end <= line.end) reader.leaf = none;
     return "comment";
   }
-  const opened = containers.open(goesOn && leaf.kind === "paragraph");
+  const opened = containers.open(isContinued && leaf.kind === "paragraph");
   const inParagraph = leaf.kind === "paragraph" && !opened;
-  reader.leaf = leafAt(reader, line, { inParagraph, canUnderline: inParagraph && goesOn });
+  reader.leaf = readLeaf(reader, line, { inParagraph, canUnderline: inParagraph && isContinued });
   if (!inParagraph || reader.leaf.kind !== "paragraph") containers.endOthers();
   if (reader.leaf.kind === "code") return "opener";
   return reader.leaf.kind === "comment" ? "comment" : "text";
@@ -84,16 +84,16 @@ interface Before {
   readonly canUnderline: boolean;
 }
 
-function leafAt(reader: Reader, line: Line, { inParagraph, canUnderline }: Before): Leaf {
+function readLeaf(reader: Reader, line: Line, { inParagraph, canUnderline }: Before): Leaf {
   const { place } = reader.containers;
   const { text, at, end } = place;
   if (at === end) return none;
-  const indent = indentOf(place);
+  const indent = getIndent(place);
   if (indent >= codeIndent) return inParagraph ? paragraph : none;
-  const marks = marksAt(text, at, end);
+  const marks = readMarks(text, at, end);
   if (marks?.canOpen) return { kind: "code", opener: line, marks, indent };
   if (text.startsWith("<!--", at)) {
-    const commentEnd = endOfComment(reader, at);
+    const commentEnd = findCommentEnd(reader, at);
     // A comment without an end is text: it must not hide the rest.
     if (commentEnd <= end) return none;
     if (commentEnd < Number.POSITIVE_INFINITY) return { kind: "comment", end: commentEnd };
@@ -110,7 +110,7 @@ export interface Marks {
   readonly canOpen: boolean;
 }
 
-function marksAt(text: string, at: number, end: number): Marks | undefined {
+function readMarks(text: string, at: number, end: number): Marks | undefined {
   const code = text.charCodeAt(at);
   if ((code !== tick && code !== tilde) || at >= end) return undefined;
   let marksEnd = at + 1;
@@ -126,7 +126,7 @@ function marksAt(text: string, at: number, end: number): Marks | undefined {
 
 function isCloser(place: Place, opener: Marks): boolean {
   const { text, at, end } = place;
-  const marks = indentOf(place) < codeIndent ? marksAt(text, at, end) : undefined;
+  const marks = getIndent(place) < codeIndent ? readMarks(text, at, end) : undefined;
   if (marks === undefined || marks.mark !== opener.mark || marks.length < opener.length) return false;
   return skipBlanks(text, marks.end, end) === end;
 }
@@ -138,7 +138,7 @@ function skipBlanks(text: string, start: number, end: number): number {
 }
 
 /** Returns the end of the comment that starts here, or infinity. */
-function endOfComment(reader: Reader, at: number): number {
+function findCommentEnd(reader: Reader, at: number): number {
   if (reader.arrow < at + 2) {
     const found = reader.containers.place.text.indexOf("-->", at + 2);
     reader.arrow = found === -1 ? Number.POSITIVE_INFINITY : found;
@@ -195,21 +195,20 @@ interface Place {
   noRuleBefore: number;
 }
 
-/** More than anybody writes. It keeps a text of nothing but marks from taking quadratic time. */
-const mostContainers = 100;
-
 function createContainers(text: string): Containers {
   /** The indent of each item's content; 0 for a quote. */
   const widths: number[] = [];
   const place: Place = { text, end: 0, at: 0, column: 0, taken: 0, noRuleBefore: 0 };
-  let goingOn = 0;
+  let continued = 0;
   let isEmptyItem = false;
   /** A blank line ends a quote, and an item that has only its mark. */
-  const goingOnInBlank = (from: number): number => {
+  const countInBlank = (from: number): number => {
     const quoteAt = widths.indexOf(0, from);
     if (quoteAt !== -1) return quoteAt;
     return isEmptyItem ? Math.max(from, widths.length - 1) : widths.length;
   };
+  // More than anybody writes. It keeps a text of nothing but marks from taking quadratic time.
+  const maxContainers = 100;
   return {
     place,
     enter(start, end) {
@@ -217,26 +216,26 @@ function createContainers(text: string): Containers {
       place.column = 0;
       place.taken = 0;
       skipToText(place, start);
-      goingOn = 0;
-      while (place.at < end && goingOn < widths.length && goesOn(place, widths[goingOn]!)) goingOn++;
-      if (place.at === end) goingOn = goingOnInBlank(goingOn);
+      continued = 0;
+      while (place.at < end && continued < widths.length && enterContainer(place, widths[continued]!)) continued++;
+      if (place.at === end) continued = countInBlank(continued);
       isEmptyItem = false;
-      return goingOn === widths.length;
+      return continued === widths.length;
     },
     open(isInParagraph) {
       let opened = false;
-      while (place.at < place.end && goingOn < mostContainers && indentOf(place) < codeIndent) {
+      while (place.at < place.end && continued < maxContainers && getIndent(place) < codeIndent) {
         const width = takeQuote(place) ? 0 : takeItem(place, isInParagraph && !opened);
         if (width === undefined) break;
-        widths.length = goingOn;
-        goingOn = widths.push(width);
+        widths.length = continued;
+        continued = widths.push(width);
         opened = true;
         isEmptyItem = width > 0 && place.at === place.end;
       }
       return opened;
     },
     endOthers() {
-      widths.length = goingOn;
+      widths.length = continued;
     },
     marks: () => widths.map((width) => (width === 0 ? "> " : " ".repeat(width))).join(""),
   };
@@ -245,7 +244,7 @@ function createContainers(text: string): Containers {
 /** In columns. Text with this indent is code or continues a paragraph; it is never a mark. */
 const codeIndent = 4;
 
-function indentOf({ column, taken }: Place): number {
+function getIndent({ column, taken }: Place): number {
   return column - taken;
 }
 
@@ -263,16 +262,16 @@ function skipToText(place: Place, from: number): void {
   place.column = column;
 }
 
-function goesOn(place: Place, width: number): boolean {
+function enterContainer(place: Place, width: number): boolean {
   if (width === 0) return takeQuote(place);
-  if (indentOf(place) < width) return false;
+  if (getIndent(place) < width) return false;
   place.taken += width;
   return true;
 }
 
 function takeQuote(place: Place): boolean {
   const { text, at } = place;
-  if (text.charCodeAt(at) !== quote || indentOf(place) >= codeIndent) return false;
+  if (text.charCodeAt(at) !== quote || getIndent(place) >= codeIndent) return false;
   const after = ++place.column;
   skipToText(place, at + 1);
   // One blank belongs to the mark.
@@ -285,7 +284,11 @@ function takeItem(place: Place, isInParagraph: boolean): number | undefined {
   const { text, at, end, taken } = place;
   const markEnd = listMarkEnd(text, at);
   if (markEnd === at || (markEnd < end && !isBlank(text.charCodeAt(markEnd)))) return undefined;
-  if (isInParagraph && !mayInterrupt(text.slice(at, markEnd), text.slice(markEnd, end))) return undefined;
+  if (isInParagraph) {
+    // Only an item that starts at 1 and has content: a number or a dash may start a line by chance.
+    const isFirst = markEnd - at === 1 || Number(text.slice(at, markEnd - 1)) === 1;
+    if (!isFirst || text.slice(markEnd, end).trim() === "") return undefined;
+  }
   if (isRule(place)) return undefined;
   place.column += markEnd - at;
   const after = place.column;
@@ -301,14 +304,9 @@ function listMarkEnd(text: string, start: number): number {
   const first = text.charCodeAt(start);
   if (first === minus || first === star || first === plus) return start + 1;
   let at = start;
-  while (at - start < 9 && isDigit(text.charCodeAt(at))) at++;
+  while (at - start < 9 && text.charCodeAt(at) >= 0x30 && text.charCodeAt(at) <= 0x39) at++;
   const isNumber = at > start && (text[at] === "." || text[at] === ")");
   return isNumber ? at + 1 : start;
-}
-
-/** Only an item that starts at 1 and has content: a number or a dash may start a line by chance. */
-function mayInterrupt(mark: string, rest: string): boolean {
-  return rest.trim() !== "" && (mark.length === 1 || Number(mark.slice(0, -1)) === 1);
 }
 
 /** Returns whether the rest of the line is a rule: only three or more equal marks, which may look like bullets. */
@@ -334,10 +332,6 @@ function isBlank(code: number): boolean {
   return code === space || code === tab;
 }
 
-function isDigit(code: number): boolean {
-  return code >= 0x30 && code <= 0x39;
-}
-
 // Single fences, for callers that must not trust a fence without an end.
 
 /** A line that is a fence, whatever surrounds it. */
@@ -356,7 +350,7 @@ export interface Fence {
 export function fenceAt(text: string, { start, end }: Line): Fence | undefined {
   const indented = skipBlanks(text, start, end);
   const at = skipListMarks(text, indented, end);
-  const marks = marksAt(text, at, end);
+  const marks = readMarks(text, at, end);
   if (marks === undefined) return undefined;
   const { mark, length, canOpen } = marks;
   const inItem = at !== indented;
@@ -366,8 +360,8 @@ export function fenceAt(text: string, { start, end }: Line): Fence | undefined {
 
 /** A closing fence is at most three columns to the right of its container's start. */
 export function closes(opener: Fence, fence: Fence): boolean {
-  const mostColumn = opener.column <= 3 ? 3 : opener.column + 3;
-  return fence.canClose && fence.mark === opener.mark && fence.length >= opener.length && fence.column <= mostColumn;
+  const maxColumn = opener.column <= 3 ? 3 : opener.column + 3;
+  return fence.canClose && fence.mark === opener.mark && fence.length >= opener.length && fence.column <= maxColumn;
 }
 
 /** `- 1. text` → the index where the text starts. */

@@ -37,9 +37,10 @@ export function findFetchMarkers(markdown: string): FoundMarkers {
   const warnings: LineWarning[] = [];
   if (!markdown.includes("sync:fetch")) return { markers, warnings };
   let under = 0;
+  const markerPattern = /^[ \t]*<!--[ \t]*sync:fetch(?![\w:-])((?:(?!-->).)*)-->[ \t]*$/;
   scanLines(markdown, (line, kind) => {
     const text = kind === "text" ? markdown.slice(line.start, line.end) : "";
-    under = levelOf(text) ?? under;
+    under = getLevel(text) ?? under;
     const written = markerPattern.exec(text);
     if (written === null) return;
     const warn = (message: string) => warnings.push({ line: line.number, message: `sync:fetch: ${message}` });
@@ -50,7 +51,7 @@ export function findFetchMarkers(markdown: string): FoundMarkers {
 }
 
 /** Returns the level of a heading with marks (`## Title`), or `undefined` for other text. */
-function levelOf(line: string): number | undefined {
+function getLevel(line: string): number | undefined {
   return /^ {0,3}(#{1,6})(?=[ \t]|$)/.exec(line)?.[1]?.length;
 }
 
@@ -62,7 +63,7 @@ export function headingsBelow(text: string, { under }: Pick<FetchMarker, "under"
   const top = Math.max(2, under + 1);
   let added = 0;
   scanLines(text, ({ start, end }, kind) => {
-    const level = kind === "text" ? levelOf(text.slice(start, end)) : undefined;
+    const level = kind === "text" ? getLevel(text.slice(start, end)) : undefined;
     if (level === undefined) return;
     headings.push({ start: text.indexOf("#", start), level });
     added = Math.max(added, top - level);
@@ -98,7 +99,7 @@ export function replaceFetchMarkers(
     const whole = text === "" || text.endsWith("\n") ? text : `${text}\n`;
     replaced.push({ line, start, next, text: whole, count: whole.split("\n").length - 1 });
   }
-  const all = [...replaced, ...emptyHeadings(markdown, replaced)].sort((a, b) => a.line - b.line);
+  const all = [...replaced, ...findEmptyHeadings(markdown, replaced)].sort((a, b) => a.line - b.line);
   let result = "";
   let at = 0;
   for (const { start, next, text } of all) {
@@ -106,7 +107,7 @@ export function replaceFetchMarkers(
     at = next;
   }
   const text = all.length === 0 ? markdown : result + markdown.slice(at);
-  return { text, originalLine: (line) => originalLine(line, all) };
+  return { text, originalLine: (line) => findOriginalLine(line, all) };
 }
 
 /** A line that is replaced. */
@@ -117,7 +118,7 @@ interface Replacement extends Pick<FetchMarker, "line" | "start" | "next"> {
 }
 
 /** Finds the headings that have nothing under them once the texts are in place, and had a marker there. */
-function emptyHeadings(markdown: string, replaced: readonly Replacement[]): Replacement[] {
+function findEmptyHeadings(markdown: string, replaced: readonly Replacement[]): Replacement[] {
   const isEmpty = new Map(replaced.map(({ line, text }) => [line, text === ""]));
   const removed: Replacement[] = [];
   if (![...isEmpty.values()].includes(true)) return removed;
@@ -132,9 +133,10 @@ function emptyHeadings(markdown: string, replaced: readonly Replacement[]): Repl
       if (outer !== undefined) outer.hadMarker = true;
     }
   };
+  const tierMarker = /^[ \t]*<!--[ \t]*verbosity:/;
   scanLines(markdown, ({ number: line, start, end, next }, kind) => {
     const text = kind === "text" ? markdown.slice(start, end) : "content";
-    const level = levelOf(text);
+    const level = getLevel(text);
     const last = open.at(-1);
     if (isEmpty.get(line) && last !== undefined) last.hadMarker = true;
     if (isEmpty.get(line) || text.trim() === "" || tierMarker.test(text)) return;
@@ -152,9 +154,7 @@ interface OpenHeading extends Pick<FetchMarker, "line" | "start" | "next"> {
   hadMarker: boolean;
 }
 
-const tierMarker = /^[ \t]*<!--[ \t]*verbosity:/;
-
-function originalLine(line: number, replaced: readonly Replacement[]): number {
+function findOriginalLine(line: number, replaced: readonly Replacement[]): number {
   let added = 0;
   for (const each of replaced) {
     if (line < each.line + added) break;
@@ -164,15 +164,16 @@ function originalLine(line: number, replaced: readonly Replacement[]): number {
   return line - added;
 }
 
-const markerPattern = /^[ \t]*<!--[ \t]*sync:fetch(?![\w:-])((?:(?!-->).)*)-->[ \t]*$/;
-const attributePattern = /([\w-]+)[ \t]*=[ \t]*(?:"([^"]*)"|'([^']*)'|([^\s"']+))/g;
 const attributeNames = ["url", "max_lines", "max_tokens", "label", "ttl_hours", "format", "selector"];
 
-type Attributes = Omit<FetchMarker, "line" | "start" | "next" | "under">;
 type Warn = (message: string) => void;
 
-function readAttributes(written: string, warn: Warn): Attributes | undefined {
+function readAttributes(
+  written: string,
+  warn: Warn,
+): Omit<FetchMarker, "line" | "start" | "next" | "under"> | undefined {
   const values = new Map<string, string>();
+  const attributePattern = /([\w-]+)[ \t]*=[ \t]*(?:"([^"]*)"|'([^']*)'|([^\s"']+))/g;
   for (const [, name = "", double, single, bare] of written.matchAll(attributePattern)) {
     if (attributeNames.includes(name)) values.set(name, (double ?? single ?? bare ?? "").trim());
     else warn(`unknown attribute "${name}" is ignored. ${didYouMean(name, attributeNames) ?? ""}`.trim());

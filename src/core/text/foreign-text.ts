@@ -3,12 +3,6 @@
 import { closeFence, forEachLine, scanLines } from "./fences.ts";
 import { truncateBytes } from "./wording.ts";
 
-/** The limits of a text from elsewhere that goes into an author's text. */
-interface ForeignLimits {
-  readonly maxLines?: number | undefined;
-  readonly maxBytes?: number | undefined;
-}
-
 interface FittedText {
   /** Empty, or ends with a line break. */
   readonly text: string;
@@ -17,14 +11,22 @@ interface FittedText {
 
 /** Cuts at a line, removes comments at the start of a line (they could be markers), closes an open fence, and escapes
  *  text that an agent would take for an import. The added characters count: the result is within both limits. */
-export function fitForeignText(text: string, limits: ForeignLimits = {}): FittedText {
+export function fitForeignText(
+  text: string,
+  limits: { readonly maxLines?: number | undefined; readonly maxBytes?: number | undefined } = {},
+): FittedText {
   const { maxLines = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY } = limits;
   const clean = withoutComments(text.replace(/\r\n?/g, "\n").replace(/^\uFEFF/, "")).trim();
   const whole = clean === "" ? "" : `${clean}\n`;
   let kept = whole;
   for (let lines = maxLines, bytes = maxBytes; ; ) {
-    kept = truncateBytes(firstLines(kept, lines), bytes).text;
-    const closed = withoutImports(withClosedFence(kept));
+    let end = lines > 0 ? kept.length : 0;
+    forEachLine(kept, ({ number, next }) => {
+      if (number === lines) end = next;
+    });
+    kept = truncateBytes(kept.slice(0, end), bytes).text;
+    const fenced = closeFence(kept);
+    const closed = withoutImports(fenced === kept ? kept : `${fenced}\n`);
     const [extraLines, extraBytes] = [countLines(closed) - maxLines, Buffer.byteLength(closed) - maxBytes];
     if (kept === "" || (extraLines <= 0 && extraBytes <= 0)) return { text: closed, truncated: kept !== whole };
     // Each round removes at least one byte, and everything that was added.
@@ -40,7 +42,10 @@ function withoutComments(text: string): string {
   scanLines(text, (line, kind) => {
     const content = text.slice(line.start, line.end);
     if (kind === "comment") {
-      kept.push(textAfterComment(content));
+      // Text may follow the end of a comment, and it may start another comment.
+      const end = content.lastIndexOf("-->");
+      const rest = end === -1 ? "" : content.slice(end + 3).replace("<!--", "&lt;!--");
+      if (rest.trim() !== "") kept.push(`${rest}\n`);
     } else if (kind === "text" && /^[ \t]*<!--/.test(content)) {
       const rest = content.replace(/^(?:[ \t]*<!--(?:(?!-->).)*-->)+/, "").replace(/^[ \t]*<!--/, "&lt;!--");
       if (rest.trim() !== "") kept.push(`${rest}\n`);
@@ -49,32 +54,12 @@ function withoutComments(text: string): string {
   return kept.join("");
 }
 
-/** Text may follow the end of a comment, and it may start another comment. */
-function textAfterComment(line: string): string {
-  const end = line.lastIndexOf("-->");
-  const rest = end === -1 ? "" : line.slice(end + 3).replace("<!--", "&lt;!--");
-  return rest.trim() === "" ? "" : `${rest}\n`;
-}
-
-function firstLines(text: string, count: number): string {
-  let end = count > 0 ? text.length : 0;
-  forEachLine(text, ({ number, next }) => {
-    if (number === count) end = next;
-  });
-  return text.slice(0, end);
-}
-
 function countLines(text: string): number {
   let count = 0;
   forEachLine(text, () => {
     count++;
   });
   return count;
-}
-
-function withClosedFence(text: string): string {
-  const closed = closeFence(text);
-  return closed === text ? text : `${closed}\n`;
 }
 
 /** `@path` makes Claude Code and Gemini CLI read a file into the prompt, unless it is in code. In Markdown `\@` is the
@@ -108,9 +93,10 @@ function escapeImports(line: string, wasSure: boolean): EscapedLine {
   for (let found = mark.exec(line); found !== null; found = mark.exec(line)) {
     const [{ 0: first, length }, at] = [found[0], found.index];
     if (first === "`") {
-      const end = isSure ? codeEnd(line, mark.lastIndex, length) : -1;
-      if (end === -1) isSure = false;
-      else mark.lastIndex = end;
+      // Only single marks close inline code for sure: parsers differ on others.
+      const end = line.indexOf("`", mark.lastIndex);
+      isSure &&= length === 1 && end !== -1 && line[end + 1] !== "`";
+      if (isSure) mark.lastIndex = end + 1;
     } else if (first === "<") isSure = false;
     else if (first === "@" && !withinWord.test(line.slice(Math.max(0, at - 1), at))) {
       text += `${line.slice(from, at)}\\`;
@@ -122,9 +108,3 @@ function escapeImports(line: string, wasSure: boolean): EscapedLine {
 
 /** After these characters `@` belongs to an address, and no parser starts an import. */
 const withinWord = /[\p{L}\p{N}/.:=+%,;?-]/u;
-
-/** Returns the index after the mark that closes inline code. Accepts only single marks: parsers differ on others. */
-function codeEnd(line: string, from: number, length: number): number {
-  const end = line.indexOf("`", from);
-  return length === 1 && end !== -1 && line[end + 1] !== "`" ? end + 1 : -1;
-}

@@ -8,27 +8,21 @@ export type Glob = (path: string) => boolean;
 export function createGlob(pattern: string): Glob | undefined {
   const alternatives = expandBraces(pattern);
   if (alternatives === undefined) return undefined;
-  const compiled = alternatives.map(compile);
+  const compiled = alternatives.map((pattern) => {
+    const names = pattern.replace(/^\.?\//, "").split("/");
+    const parts = pattern.includes("/") ? names : ["**", ...names];
+    // In a name, `[…]` and `\\x` are one part each.
+    return parts.map((part) => (part === "**" ? part : (part.match(/\[[!^]?\]?[^\]]*\]|\\.|./gsu) ?? [])));
+  });
   return (path) => {
     const names = path.split("/");
-    return compiled.some((parts) => matchParts(names, parts));
+    return compiled.some((parts) =>
+      matchSequence(names.length, parts.length, {
+        isStar: (part) => parts[part] === "**",
+        matches: (name, part) => matchName(names[name] ?? "", parts[part] ?? []),
+      }),
+    );
   };
-}
-
-/** `**`, or the parts of a name. `[…]` and `\\x` are one part each. */
-type Part = "**" | readonly string[];
-
-function compile(pattern: string): readonly Part[] {
-  const names = pattern.replace(/^\.?\//, "").split("/");
-  const parts = pattern.includes("/") ? names : ["**", ...names];
-  return parts.map((part) => (part === "**" ? part : (part.match(/\[[!^]?\]?[^\]]*\]|\\.|./gsu) ?? [])));
-}
-
-function matchParts(names: readonly string[], parts: readonly Part[]): boolean {
-  return matchSequence(names.length, parts.length, {
-    isStar: (part) => parts[part] === "**",
-    matches: (name, part) => matchName(names[name] ?? "", parts[part] ?? []),
-  });
 }
 
 interface Sequence {
@@ -59,7 +53,7 @@ function matchSequence(items: number, parts: number, { isStar, matches }: Sequen
   return part === parts;
 }
 
-function matchName(name: string, parts: Part): boolean {
+function matchName(name: string, parts: "**" | readonly string[]): boolean {
   const characters = /[\ud800-\udfff]/.test(name) ? [...name] : name;
   return matchSequence(characters.length, parts.length, {
     isStar: (part) => parts[part] === "*",
@@ -71,10 +65,7 @@ function matchCharacter(character: string, part: string): boolean {
   if (part === "?") return true;
   if (part.length === 1) return part === character;
   if (part.startsWith("\\")) return part.slice(1) === character;
-  return part.startsWith("[") && part.endsWith("]") ? matchClass(character, part) : part === character;
-}
-
-function matchClass(character: string, part: string): boolean {
+  if (!part.startsWith("[") || !part.endsWith("]")) return part === character;
   const negated = /^\[[!^]/.test(part);
   const members = [...part.slice(negated ? 2 : 1, -1)];
   let found = false;
@@ -87,19 +78,24 @@ function matchClass(character: string, part: string): boolean {
   return found !== negated;
 }
 
-/** A pattern with more alternatives is a mistake or an attack: `{a,b}` twenty times makes a million. */
-const mostAlternatives = 256;
-
 /** Returns the globs that a glob with braces means: `a{b,c}d` means `abd` and `acd`. Braces without their own comma,
  *  and braces after a backslash, are part of a name. Returns `undefined` if there are too many globs. */
 export function expandBraces(pattern: string): string[] | undefined {
   const done: string[] = [];
   const pending = [pattern];
+  // A pattern with more alternatives is a mistake or an attack: `{a,b}` twenty times makes a million.
+  const maxAlternatives = 256;
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const braces = outerBraces(next);
     if (braces === undefined) done.push(next);
-    else pending.push(...opened(next, braces).reverse());
-    if (done.length + pending.length > mostAlternatives) return undefined;
+    else {
+      const { start, ends } = braces;
+      const before = next.slice(0, start);
+      const after = next.slice((ends.at(-1) ?? start) + 1);
+      const opened = ends.map((end, index) => before + next.slice((ends[index - 1] ?? start) + 1, end) + after);
+      pending.push(...opened.reverse());
+    }
+    if (done.length + pending.length > maxAlternatives) return undefined;
   }
   return done;
 }
@@ -125,10 +121,4 @@ function outerBraces(pattern: string): Braces | undefined {
     if (open.length === 0) break;
   }
   return found;
-}
-
-function opened(pattern: string, { start, ends }: Braces): string[] {
-  const before = pattern.slice(0, start);
-  const after = pattern.slice((ends.at(-1) ?? start) + 1);
-  return ends.map((end, index) => before + pattern.slice((ends[index - 1] ?? start) + 1, end) + after);
 }

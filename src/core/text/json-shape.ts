@@ -72,9 +72,7 @@ export function mapOf<Value>(is: ShapeCheck<Value>): ShapeCheck<Readonly<Record<
 
 /** Accepts an object with any fields, unless it is nested too deeply to be written as JSON again. */
 export const isFields: ShapeCheck<Readonly<Record<string, unknown>>> = (value): value is Record<string, unknown> =>
-  isPlainObject(value) && isShallow(value, mostDepth);
-
-const mostDepth = 200;
+  isPlainObject(value) && isShallow(value, 200);
 
 function isShallow(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return true;

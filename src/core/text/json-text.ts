@@ -67,9 +67,12 @@ export function hasLongNumbers(text: string): boolean {
   for (let at = 0; at < text.length; ) {
     const code = text.charCodeAt(at);
     if (code === quote) at = jsonStringEnd(text, at);
-    else if (isDigit(code)) {
+    else if (code >= 0x30 && code <= 0x39) {
       const end = matchEnd(scalar, text, at);
-      if (end - at > 15 && isRounded(text.slice(at, end))) return true;
+      // JSON.parse keeps shorter numbers as they are.
+      const number = end - at > 15 ? text.slice(at, end) : "";
+      // Ignores decimal fractions: their last digits seldom matter.
+      if (/^\d+$/.test(number) && String(BigInt(number)) !== String(BigInt(Number(number)))) return true;
       at = end;
     } else at += 1;
   }
@@ -77,15 +80,6 @@ export function hasLongNumbers(text: string): boolean {
 }
 
 const [quote, openList, closeList, openObject, closeObject] = [0x22, 0x5b, 0x5d, 0x7b, 0x7d];
-
-function isDigit(code: number): boolean {
-  return code >= 0x30 && code <= 0x39;
-}
-
-/** Ignores decimal fractions: their last digits seldom matter. */
-function isRounded(number: string): boolean {
-  return /^\d+$/.test(number) && String(BigInt(number)) !== String(BigInt(Number(number)));
-}
 
 const filler = /[\s,:]*/y;
 const scalar = /[^\s,:[\]{}"/]*/y;

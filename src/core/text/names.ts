@@ -56,6 +56,8 @@ function visitRun(text: string, run: { start: number; end: number }, visit: Visi
   let isName = false;
   let isAfterLower = false;
   let hash = 0;
+  // Of the hash FNV-1a.
+  const hashFactor = 0x01_00_01_93;
   for (let at = start; at < end; at++) {
     const code = text.charCodeAt(at);
     hash = Math.imul(hash ^ code, hashFactor);
@@ -63,10 +65,7 @@ function visitRun(text: string, run: { start: number; end: number }, visit: Visi
     isName ||= kinds[code] !== letter || (isUpper && isAfterLower);
     isAfterLower = !isUpper && kinds[code] === letter;
   }
+  // Such a number is stored in place, not as an object.
+  const hashMask = 0x3f_ff_ff_ff;
   if (isName) visit(start, end, (hash ^ (hash >>> 15)) & hashMask);
 }
-
-/** Of the hash FNV-1a. */
-const hashFactor = 0x01_00_01_93;
-/** Such a number is stored in place, not as an object. */
-const hashMask = 0x3f_ff_ff_ff;

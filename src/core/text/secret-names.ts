@@ -7,14 +7,13 @@ import { createGlob, type Glob } from "./glob.ts";
 export function isSecretName(path: string): boolean {
   const parts = path.toLowerCase().split(/[/\\]/);
   const name = parts.at(-1)!;
-  if (name.length > longestName) return false;
+  // No file system allows longer names.
+  const maxLength = 255;
+  if (name.length > maxLength) return false;
   // Windows opens `.env:stream` and `.env.` as `.env`.
   const plain = name.replace(/[. ]*(:.*)?$/s, "");
   return isSecret(name) || isSecret(plain) || (parts.length > 1 && isInSecretFolder(parts.slice(0, -1), plain));
 }
-
-/** No file system allows longer names. */
-const longestName = 255;
 
 function isSecret(name: string): boolean {
   if (name.startsWith(".env")) return /^\.env(?:rc)?(?:[._-]|$)/.test(name) && !template.test(name);
@@ -87,7 +86,7 @@ export type SecretTest = (path: string) => boolean;
 
 /** A link has two names: test both. */
 export function createSecretTest({ deny = [], allow = [] }: SecretRules = {}): SecretTest {
-  const [denied, allowed] = [globsOf(deny), globsOf(allow)];
+  const [denied, allowed] = [createGlobs(deny), createGlobs(allow)];
   if (denied.length + allowed.length === 0) return isSecretName;
   return (path) => {
     const name = path.toLowerCase();
@@ -97,7 +96,7 @@ export function createSecretTest({ deny = [], allow = [] }: SecretRules = {}): S
 }
 
 /** If the braces make too many globs, the pattern matches only itself. */
-function globsOf(patterns: readonly string[]): Glob[] {
+function createGlobs(patterns: readonly string[]): Glob[] {
   return patterns.map((pattern) => {
     const name = pattern.toLowerCase();
     return createGlob(name) ?? ((path) => path === name);

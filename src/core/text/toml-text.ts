@@ -17,6 +17,7 @@ export interface TomlPart {
 
 /** Returns all parts in the order in which they start. Works on byte strings too. */
 export function scanToml(text: string): readonly TomlPart[] {
+  const byteOrderMark = "\xef\xbb\xbf";
   const scanner: Scanner = { text, parts: [], lists: new Map(), at: text.startsWith(byteOrderMark) ? 3 : 0 };
   let table: TomlPath = [];
   for (skipBlank(scanner); scanner.at < text.length; skipBlank(scanner)) {
@@ -37,14 +38,14 @@ export function findTomlLines(text: string): (path: TomlPath) => number {
     line += text.slice(at, start).split("\n").length - 1;
     at = start;
     // The first place counts: a table can be opened again further down.
-    for (let length = path.length; length > 0 && !lines.has(nameOf(path, length)); length--) {
-      lines.set(nameOf(path, length), line);
+    for (let length = path.length; length > 0 && !lines.has(makeName(path, length)); length--) {
+      lines.set(makeName(path, length), line);
     }
   }
   return (path) => {
     const lengths = path.map((_, index) => path.length - index);
-    const found = lengths.find((length) => lines.has(nameOf(path, length)));
-    return found === undefined ? 1 : lines.get(nameOf(path, found))!;
+    const found = lengths.find((length) => lines.has(makeName(path, length)));
+    return found === undefined ? 1 : lines.get(makeName(path, found))!;
   };
 }
 
@@ -55,12 +56,11 @@ export function parseTomlKey(text: string): string[] | undefined {
   return scanner.at === text.length && !names.includes("") ? names : undefined;
 }
 
-/** No name is longer, and the patterns below would be slow on longer lines. */
-const maxLineLength = 500;
-
 /** Returns the text of a key in a TOML table or an INI section. The text may have mistakes elsewhere. */
 export function tomlString(text: string, table: string, key: string): string | undefined {
   let current = "";
+  // No name is longer, and the patterns below would be slow on longer lines.
+  const maxLineLength = 500;
   for (const line of text.split("\n")) {
     if (line.length > maxLineLength) continue;
     const header = /^\s*\[+\s*([^[\]]+?)\s*\]/.exec(line)?.[1];
@@ -73,8 +73,6 @@ export function tomlString(text: string, table: string, key: string): string | u
   return undefined;
 }
 
-const byteOrderMark = "\xef\xbb\xbf";
-
 interface Scanner {
   readonly text: string;
   readonly parts: TomlPart[];
@@ -83,7 +81,7 @@ interface Scanner {
   at: number;
 }
 
-function nameOf(path: TomlPath, length: number): string {
+function makeName(path: TomlPath, length: number): string {
   return JSON.stringify(path.slice(0, length).map(String));
 }
 
@@ -96,7 +94,7 @@ function readHeader(scanner: Scanner): TomlPath {
   let path: TomlPath = [];
   for (const [index, key] of keys.entries()) {
     path = [...path, key];
-    const name = nameOf(path, path.length);
+    const name = makeName(path, path.length);
     const count = lists.get(name) ?? 0;
     if (brackets === 2 && index === keys.length - 1) {
       lists.set(name, count + 1);
@@ -126,7 +124,7 @@ function readValue(scanner: Scanner, { kind, path, start }: Omit<TomlPart, "end"
     const readItem = (index: number) => readValue(scanner, { kind: "item", path: [...path, index], start: scanner.at });
     readItems(scanner, "]", readItem);
   } else if (first === "{") readItems(scanner, "}", () => readPair(scanner, path));
-  else if (first === '"' || first === "'") scanner.at = stringEnd(scanner.text, scanner.at);
+  else if (first === '"' || first === "'") scanner.at = findStringEnd(scanner.text, scanner.at);
   else skip(scanner, bareValue);
   part.end = scanner.at;
 }
@@ -189,20 +187,18 @@ function skip(scanner: Scanner, pattern: RegExp): void {
 }
 
 /** Returns the end of the string whose first quote is at `start`, or the end of the text if the string never ends. */
-function stringEnd(text: string, start: number): number {
+function findStringEnd(text: string, start: number): number {
   const quote = text[start]!;
   const isLong = text.startsWith(quote.repeat(3), start);
   const closing = isLong ? quote.repeat(3) : quote;
   for (let at = start + closing.length; at < text.length; at++) {
     if (text[at] === "\\" && quote === '"') at++;
     // A long string may end in one or two quotes of its own.
-    else if (text.startsWith(closing, at)) return isLong ? quotesEnd(text, at) : at + 1;
+    else if (text.startsWith(closing, at)) {
+      let end = at + closing.length;
+      while (isLong && end < at + 5 && text[end] === quote) end++;
+      return end;
+    }
   }
   return text.length;
-}
-
-function quotesEnd(text: string, start: number): number {
-  let end = start + 3;
-  while (end < start + 5 && text[end] === text[start]) end++;
-  return end;
 }

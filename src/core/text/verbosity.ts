@@ -22,23 +22,36 @@ export interface ParsedSegments {
 /** Cuts Markdown at its `<!-- verbosity:TIER -->` lines and removes them. Segments keep the order of the document. Text
  *  before the first marker is core, and so is text after an unknown level. */
 export function parseSegments(markdown: string): ParsedSegments {
-  if (!markdown.includes("verbosity")) return { segments: joined([{ tier: "core", text: markdown }]), warnings: [] };
+  if (!markdown.includes("verbosity")) return { segments: joinTiers([{ tier: "core", text: markdown }]), warnings: [] };
   const segments: Segment[] = [];
   const warnings: LineWarning[] = [];
   let tier: Tier = "core";
   let from = 0;
   const openFence = scanLines(markdown, (line, kind) => {
-    const marker = kind === "text" ? markerIn(markdown, line) : undefined;
+    const marker = kind === "text" ? findMarker(markdown, line) : undefined;
     if (marker === undefined) return;
-    warnings.push(...warningsOf(marker, line));
-    if (marker.level === undefined) return;
+    const warn = (message: string) => warnings.push({ line: line.number, message });
+    const { level, indented, end } = marker;
+    if (level === undefined) {
+      warn("a verbosity marker after other text is kept as text: put it on its own line");
+      return;
+    }
+    if (indented) warn("indented verbosity marker: put it at the start of its line");
+    const named = tiers.find((each) => each === level);
+    if (named === undefined) {
+      const advice = didYouMean(level, tiers) ?? `Levels are ${tiers.join(", ")}.`;
+      warn(`unknown verbosity level "${level}", treated as core. ${advice}`);
+    }
     segments.push({ tier, text: markdown.slice(from, line.start) });
-    tier = tierNamed(marker.level) ?? "core";
-    from = marker.end;
+    tier = named ?? "core";
+    from = end;
   });
   segments.push({ tier, text: markdown.slice(from) });
-  if (openFence !== undefined) warnings.push({ line: openFence.number, message: unclosed });
-  return { segments: joined(segments), warnings: firstWarnings(warnings) };
+  if (openFence !== undefined) {
+    const message = "a code fence has no end, so everything below it counts as code";
+    warnings.push({ line: openFence.number, message });
+  }
+  return { segments: joinTiers(segments), warnings: firstWarnings(warnings) };
 }
 
 /** Returns the tiers that a reader at this verbosity gets. */
@@ -65,7 +78,7 @@ interface Marker {
 
 const markerPattern = /<!--\s*verbosity\s*:\s*([^\s>]*?)\s*-->/;
 
-function markerIn(markdown: string, line: Line): Marker | undefined {
+function findMarker(markdown: string, line: Line): Marker | undefined {
   const text = markdown.slice(line.start, line.end);
   if (!text.includes("verbosity")) return undefined;
   const match = markerPattern.exec(text);
@@ -81,29 +94,8 @@ function markerIn(markdown: string, line: Line): Marker | undefined {
   };
 }
 
-function warningsOf({ level, indented }: Marker, { number }: Line): LineWarning[] {
-  const warnings: LineWarning[] = [];
-  if (level === undefined) return [{ line: number, message: notAlone }];
-  if (indented) warnings.push({ line: number, message: "indented verbosity marker: put it at the start of its line" });
-  if (tierNamed(level) === undefined) {
-    const advice = didYouMean(level, tiers) ?? `Levels are ${tiers.join(", ")}.`;
-    warnings.push({
-      line: number,
-      message: `unknown verbosity level "${level}", treated as core. ${advice}`,
-    });
-  }
-  return warnings;
-}
-
-const notAlone = "a verbosity marker after other text is kept as text: put it on its own line";
-const unclosed = "a code fence has no end, so everything below it counts as code";
-
-function tierNamed(level: string): Tier | undefined {
-  return tiers.find((tier) => tier === level);
-}
-
 /** Removes empty segments and joins neighbours of one tier. */
-function joined(segments: readonly Segment[]): Segment[] {
+function joinTiers(segments: readonly Segment[]): Segment[] {
   const result: Segment[] = [];
   for (const segment of segments) {
     const last = result.at(-1);

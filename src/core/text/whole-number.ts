@@ -8,11 +8,10 @@ export function wholeNumber(value: string, option: string, least: number): numbe
   throw usageError(`--${option} is "${value}"`, `Use a whole number of at least ${least}.`);
 }
 
-const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
-
 /** Reads an age such as 7d and returns it in milliseconds. `name` is the option or key that has it. */
 export function readAge(age: string, name: string): number {
   const [, number = "", unit = ""] = /^(\d{1,6})([mhdw])$/.exec(age) ?? [];
+  const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
   if (number !== "") return Number(number) * units[unit]!;
   throw usageError(`${name} ${age} is not an age`, "Use a whole number with m, h, d or w, such as 7d.");
 }

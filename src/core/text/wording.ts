@@ -61,7 +61,8 @@ function editDistance(from: string, to: string, enough: number): number {
     for (let column = 1; column <= to.length; column++) {
       const replaced = previous[column - 1]! + (from[row - 1] === to[column - 1] ? 0 : 1);
       let cost = Math.min(replaced, previous[column]! + 1, current[column - 1]! + 1);
-      if (isSwap(from, to, [row, column])) cost = Math.min(cost, beforePrevious[column - 2]! + 1);
+      const isSwap = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      if (row > 1 && column > 1 && isSwap) cost = Math.min(cost, beforePrevious[column - 2]! + 1);
       current.push(cost);
     }
     if (Math.min(...current) >= enough) return enough;
@@ -69,10 +70,6 @@ function editDistance(from: string, to: string, enough: number): number {
     previous = current;
   }
   return Math.min(previous[to.length]!, enough);
-}
-
-function isSwap(from: string, to: string, [row, column]: readonly [number, number]): boolean {
-  return row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
 }
 
 /** Formats a whole number with thousands separators: 1,234,567. The same in every locale. */
@@ -221,12 +218,11 @@ export interface LineWarning {
   readonly message: string;
 }
 
-/** Nobody reads more warnings about one text. */
-const mostWarnings = 100;
-
 /** Returns the first hundred warnings of a text, and the number of the others. */
 export function firstWarnings<Warning extends LineWarning>(warnings: readonly Warning[]): Warning[] {
-  const first = warnings.slice(0, mostWarnings);
+  // Nobody reads more warnings about one text.
+  const maxWarnings = 100;
+  const first = warnings.slice(0, maxWarnings);
   const [more, last] = [warnings.length - first.length, first.at(-1)];
   return more === 0 || last === undefined ? first : [...first, { ...last, message: `… and ${more} more` }];
 }

@@ -63,7 +63,7 @@ export function createCalibrator(options: {
   if (!families.includes(family)) {
     throw invalidArgument(`unknown family "${family}"`, `Families are ${families.join(", ")}.`);
   }
-  let state = isSnapshotOf(family, snapshot) ? snapshot : freshState(family);
+  let state = isUsable(snapshot, family) ? snapshot : freshState(family);
   return {
     observe({ estimated, usage }) {
       requireEstimate(estimated);
@@ -77,7 +77,11 @@ export function createCalibrator(options: {
     },
     reset(reason) {
       if (reason === "model") state = freshState(family);
-      else state = { ...state, anchor: null, overhead: overheadOf(state) };
+      else if (state.anchor !== null) {
+        const { estimated, billed } = state.anchor;
+        // Never negative, because a request cannot be cheaper than its text.
+        state = { ...state, anchor: null, overhead: Math.max(0, billed - computeRatio(state) * estimated) };
+      }
     },
     snapshot: () => state,
   };
@@ -98,8 +102,11 @@ export function billedInputTokens(usage: unknown): number | undefined {
   if (typeof usage !== "object" || usage === null) return undefined;
   const fields = usage as Record<string, unknown>;
   const names = [
-    ...["prompt_tokens", "promptTokenCount", "input_tokens"],
-    ...["cache_creation_input_tokens", "cache_read_input_tokens"],
+    "prompt_tokens",
+    "promptTokenCount",
+    "input_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
   ];
   const [prompt, gemini, input, written, read] = names.map((name) => {
     const value = fields[name];
@@ -113,21 +120,15 @@ export function billedInputTokens(usage: unknown): number | undefined {
 // Below this, the fixed tokens around a message outweigh its text, so the quotient says little about the tokenizer.
 const minAppendedTokens = 300;
 const decay = 0.97;
-const minRatio = 0.7;
-const maxRatio = 1.6;
 // The ratio starts at 1, as if this many tokens had been billed as estimated. So one unusual turn does not decide it.
 const priorTokens = 2000;
-// Used until enough turns were seen. The estimator's p95 error on unknown text is about a tenth.
-const priorShare = 0.1;
-const minResiduals = 20;
-const maxResiduals = 100;
 
 function freshState(family: Family): CalibratorSnapshot {
   const appended = { billed: priorTokens, estimated: priorTokens };
   return { family, anchor: null, overhead: 0, appended, residuals: [] };
 }
 
-function isSnapshotOf(family: Family, snapshot: unknown): snapshot is CalibratorSnapshot {
+function isUsable(snapshot: unknown, family: Family): snapshot is CalibratorSnapshot {
   const { anchor, appended, residuals, ...rest } = Object(snapshot) as Partial<CalibratorSnapshot>;
   const isAnchor = anchor === null || (isTokens(anchor?.estimated) && isTokens(anchor?.billed));
   const isAppended = isTokens(appended?.billed) && isTokens(appended?.estimated) && appended.estimated > 0;
@@ -155,6 +156,7 @@ function learn(state: CalibratorSnapshot, estimated: number, billed: number): Ca
   const appendedBilled = billed - state.anchor.billed;
   if (appendedEstimate <= minAppendedTokens || appendedBilled <= 0) return state;
   const residual = (billed - predict(state, estimated)) / appendedEstimate;
+  const maxResiduals = 100;
   return {
     ...state,
     appended: {
@@ -166,22 +168,18 @@ function learn(state: CalibratorSnapshot, estimated: number, billed: number): Ca
 }
 
 function predict(state: CalibratorSnapshot, estimate: number): number {
-  if (state.anchor === null) return ratioOf(state) * estimate + state.overhead;
-  return Math.max(0, state.anchor.billed + ratioOf(state) * (estimate - state.anchor.estimated));
+  if (state.anchor === null) return computeRatio(state) * estimate + state.overhead;
+  return Math.max(0, state.anchor.billed + computeRatio(state) * (estimate - state.anchor.estimated));
 }
 
-function ratioOf(state: CalibratorSnapshot): number {
+function computeRatio(state: CalibratorSnapshot): number {
   return clampRatio(state.appended.billed / state.appended.estimated);
 }
 
 function clampRatio(ratio: number): number {
+  const minRatio = 0.7;
+  const maxRatio = 1.6;
   return Math.min(maxRatio, Math.max(minRatio, ratio));
-}
-
-/** Never negative, because a request cannot be cheaper than its text. */
-function overheadOf(state: CalibratorSnapshot): number {
-  if (state.anchor === null) return state.overhead;
-  return Math.max(0, state.anchor.billed - ratioOf(state) * state.anchor.estimated);
 }
 
 /** Returns the 95th percentile of the residuals, by the rank that also holds for the next residual and not only for
@@ -190,5 +188,8 @@ function residualShare(residuals: readonly number[]): number {
   const sorted = residuals.toSorted((a, b) => a - b);
   const rank = Math.min(sorted.length, Math.ceil(0.95 * (sorted.length + 1)));
   const share = Math.max(0, sorted[rank - 1] ?? 0);
+  // Used until enough turns were seen. The estimator's p95 error on unknown text is about a tenth.
+  const priorShare = 0.1;
+  const minResiduals = 20;
   return sorted.length < minResiduals ? Math.max(priorShare, share) : share;
 }

@@ -12,22 +12,22 @@ import { cutIntoPieces, scanWord } from "./scan-words.ts";
 /** Takes time linear in the text's length. Returns at least 1 for a text that is not empty, and at most its UTF-8
  *  bytes. */
 export function createEstimator(family: Family): Counter {
-  const weights = weightsOf(family);
-  return estimatorWith(family, (text) => scan(text, weights));
+  const weights = computeWeights(family);
+  return wrapSum(family, (text) => scan(text, weights));
 }
 
 /** Works as `createEstimator`, for the drafts of one text. Remembers the sum of each section, so only sections that are
  *  new are scanned. */
 export function createDraftEstimator(family: Family): Counter {
-  const weights = weightsOf(family);
+  const weights = computeWeights(family);
   const known = new Map<string, number>();
   const sumOf = (section: string) => {
     const found = known.get(section) ?? scan(section, weights);
-    if (known.size >= MOST_SECTIONS) known.clear();
+    if (known.size >= MAX_SECTIONS) known.clear();
     known.set(section, found);
     return found;
   };
-  return estimatorWith(family, (text) => {
+  return wrapSum(family, (text) => {
     // A longer text is scanned in parts that end elsewhere.
     if (text.length > buffer.PART_LENGTH) return scan(text, weights);
     let sum = 0;
@@ -40,7 +40,7 @@ export function createDraftEstimator(family: Family): Counter {
   });
 }
 
-const MOST_SECTIONS = 2_000;
+const MAX_SECTIONS = 2_000;
 
 /** A scan always stops before a symbol that starts a line, and reads nothing before it. So the sums of sections that
  *  start with one add up. */
@@ -52,11 +52,11 @@ function sectionEnd(text: string, start: number): number {
 /** The sum for one token. Coefficients have four decimals, so sums are whole numbers, which add up in any order. */
 const ONE_TOKEN = 10_000;
 
-function weightsOf(family: Family): Float64Array {
+function computeWeights(family: Family): Float64Array {
   return Float64Array.from(coefficients[family], (coefficient) => Math.round(coefficient * ONE_TOKEN));
 }
 
-function estimatorWith(family: Family, sumOf: (text: string) => number): Counter {
+function wrapSum(family: Family, sumOf: (text: string) => number): Counter {
   return {
     name: `estimate:${family}`,
     count(text) {

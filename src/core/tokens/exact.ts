@@ -64,7 +64,7 @@ export function createBytePairRanks(tokens: readonly (string | readonly number[]
     const end = starts[rank + 1]!;
     if (end === start) continue; // the vocabulary skips this rank
     if (end - start === 2) pairs[(pool[start]! << 8) | pool[start + 1]!] = rank;
-    const hash = hashOf(pool, start, end);
+    const hash = computeHash(pool, start, end);
     let slot = hash & mask;
     while (slots[slot * 2 + 1] !== 0) slot = (slot + 1) & mask;
     slots[slot * 2] = hash;
@@ -73,7 +73,7 @@ export function createBytePairRanks(tokens: readonly (string | readonly number[]
   return {
     rankOf(bytes, start, end) {
       if (end - start > maxLength) return noRank;
-      const hash = hashOf(bytes, start, end);
+      const hash = computeHash(bytes, start, end);
       for (let slot = hash & mask; slots[slot * 2 + 1] !== 0; slot = (slot + 1) & mask) {
         if (slots[slot * 2] !== hash) continue;
         const rank = slots[slot * 2 + 1]! - 1;
@@ -86,14 +86,8 @@ export function createBytePairRanks(tokens: readonly (string | readonly number[]
   };
 }
 
-interface PackedTokens {
-  pool: Uint8Array;
-  /** Has one entry more than there are tokens: a token ends where the next one begins. */
-  starts: Uint32Array;
-  maxLength: number;
-}
-
-function packTokens(tokens: readonly (string | readonly number[])[]): PackedTokens {
+function packTokens(tokens: readonly (string | readonly number[])[]) {
+  // Has one entry more than there are tokens: a token ends where the next one begins.
   const starts = new Uint32Array(tokens.length + 1);
   const encoder = new TextEncoder();
   let pool = new Uint8Array(tokens.length * 8);
@@ -102,7 +96,11 @@ function packTokens(tokens: readonly (string | readonly number[])[]): PackedToke
   for (let rank = 0; rank < tokens.length; rank++) {
     starts[rank] = used;
     const token = tokens[rank] ?? "";
-    if (used + token.length * 3 > pool.length) pool = grown(pool);
+    if (used + token.length * 3 > pool.length) {
+      const larger = new Uint8Array(pool.length * 2);
+      larger.set(pool);
+      pool = larger;
+    }
     if (typeof token === "string") used += encoder.encodeInto(token, pool.subarray(used)).written;
     else {
       pool.set(token, used);
@@ -114,13 +112,7 @@ function packTokens(tokens: readonly (string | readonly number[])[]): PackedToke
   return { pool: pool.slice(0, used), starts, maxLength };
 }
 
-function grown(pool: Uint8Array): Uint8Array<ArrayBuffer> {
-  const larger = new Uint8Array(pool.length * 2);
-  larger.set(pool);
-  return larger;
-}
-
-function hashOf(bytes: Uint8Array, start: number, end: number): number {
+function computeHash(bytes: Uint8Array, start: number, end: number): number {
   let hash = end - start;
   for (let at = start; at < end; at++) hash = Math.imul(hash, 0x01000193) ^ bytes[at]!;
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);

@@ -34,7 +34,7 @@ export function cutIntoPieces(start: number, stop: number, row: number, nextRow:
       piece = findPiece(prefixHashes[length]!);
       if (piece >= 0) break;
     }
-    const times = repeatsOf(at, Math.max(length, 1), stop);
+    const times = countRepeats(at, Math.max(length, 1), stop);
     if (piece < 0) {
       add(UNKNOWN_UNIT + (kinds[units[at]!]! >> 3), times);
       at += times;
@@ -48,7 +48,7 @@ export function cutIntoPieces(start: number, stop: number, row: number, nextRow:
 }
 
 /** Returns how often a piece follows itself in a long run of one unit, so that the run is cut in one step. */
-function repeatsOf(at: number, length: number, stop: number): number {
+function countRepeats(at: number, length: number, stop: number): number {
   const unit = units[at];
   if (at + LONG_RUN >= stop || units[at + length] !== unit || units[at + LONG_RUN] !== unit) return 1;
   let end = at + 1;
@@ -118,7 +118,7 @@ export function scanWord(start: number, from: number, end: number): number {
   }
   if (at - from <= WORD_CAP) add(WORD_LENGTH + shape * WORD_CAP + at - from - 1, 1);
   else addLongWord(from, at, shape);
-  const row = rowOf(start, from);
+  const row = chooseRow(start, from);
   const piece = findPiece(hash);
   if (piece >= 0) {
     add(row + piece, 1);
@@ -147,7 +147,7 @@ function addLongWord(from: number, stop: number, shape: number): void {
   add(REPEATED_LETTER, repeated);
 }
 
-function rowOf(start: number, from: number): number {
+function chooseRow(start: number, from: number): number {
   if (from === start) return BARE_ROW;
   return units[start] === BLANK ? SPACE_ROW : SYMBOL_ROW;
 }

@@ -4,40 +4,37 @@
 import type { Fields } from "../../text/index.ts";
 import { familyOfModel } from "../../tokens/index.ts";
 import { fieldsAt, jsonAt, roleAt, stringAt, textOrListAt } from "../fields.ts";
-import type {
-  MessageFormat,
-  Overheads,
-  Part,
-  PartKind,
-  PartReplacement,
-  Piece,
-  Role,
-  ToolReading,
-} from "../message-format.ts";
+import type { MessageFormat, Part, PartKind, PartReplacement, Piece, Role } from "../message-format.ts";
 import { anthropicFormat } from "./anthropic.ts";
 import { base64OfUrl, hostedToolTokens, openAiToolPromptTokens } from "./openai-parts.ts";
 
 import { editContent, joinContent, nameIn, refuseReplace, textPart, trimmedInput } from "./part.ts";
 
-// The provider is not known, so take the more expensive of Anthropic and OpenAI.
-const overheads: Overheads = {
-  request: 3,
-  message: 4,
-  part: 0,
-  toolCall: 9,
-  toolResult: 9,
-  tool: 0,
-  toolFactor: 1,
-};
-
 export const aiSdkFormat: MessageFormat = {
   name: "ai-sdk",
-  overheads,
+  // The provider is not known, so take the more expensive of Anthropic and OpenAI.
+  overheads: {
+    request: 3,
+    message: 4,
+    part: 0,
+    toolCall: 9,
+    toolResult: 9,
+    tool: 0,
+    toolFactor: 1,
+  },
   claims({ providerOptions, content }) {
-    return providerOptions !== undefined || (Array.isArray(content) && content.some(isOwnPart));
+    if (providerOptions !== undefined) return true;
+    if (!Array.isArray(content)) return false;
+    return content.some((part) => {
+      const { type, image, mediaType, providerOptions: ofPart } = Object(part) as Fields;
+      if (ofPart !== undefined) return true;
+      if (type === "image") return image !== undefined;
+      if (type === "file") return mediaType !== undefined;
+      return typeof type === "string" && /^(?:tool-(?:call|result|approval-\w+)|reasoning(?:-file)?)$/.test(type);
+    });
   },
   read(message, path) {
-    const role = roleAt(message, roles, path);
+    const role = roleAt(message, ["system", "user", "assistant", "tool"], path);
     const content = textOrListAt(message.content, `${path}.content`);
     if (typeof content !== "string") {
       return { role, parts: readParts(content, role, `${path}.content`), separators: content.length };
@@ -46,31 +43,34 @@ export const aiSdkFormat: MessageFormat = {
   },
   edit: (message, edits) =>
     editContent(message, edits, (part, replacement) => replacePart(part, replacement, message.role)),
-  detach: detachParts,
-  merge: mergeMessages,
+  detach(message) {
+    const { content } = message;
+    if (!Array.isArray(content)) return message;
+    const detached = content.map((part) => (getKind(part, message.role) === "text" ? withoutItemId(part) : part));
+    return detached.every((part, index) => part === content[index]) ? message : { ...message, content: detached };
+  },
+  merge(first, second) {
+    // The SDK requires a system message to be one string. Provider options must apply to both messages.
+    if (first.role !== second.role || first.role === "system") return undefined;
+    return first.providerOptions === second.providerOptions ? joinContent(first, second) : undefined;
+  },
   userText: (text) => ({ role: "user", content: [{ type: "text", text }] }),
   assistantText: (text) => ({ role: "assistant", content: [{ type: "text", text }] }),
   toolResult: ({ callId, toolName = "unknown" }, text) => ({
     role: "tool",
     content: [{ type: "tool-result", toolCallId: callId, toolName, output: { type: "text", value: text } }],
   }),
-  readTool,
+  readTool(tool, path) {
+    if (tool.type === "provider") return { text: jsonAt(tool, path), fixedTokens: hostedToolTokens };
+    const { description, inputSchema, inputExamples } = tool;
+    const name = stringAt(tool, "name", path);
+    return { text: jsonAt({ name, description, inputSchema, inputExamples }, path), fixedTokens: 0 };
+  },
   toolPromptTokens(model, toolChoice) {
-    const isOpenAi = model !== undefined && openAiFamilies.has(familyOfModel(model));
+    const isOpenAi = model !== undefined && ["o200k", "cl100k"].includes(familyOfModel(model) ?? "");
     return isOpenAi ? openAiToolPromptTokens : anthropicFormat.toolPromptTokens(model, toolChoice);
   },
 };
-
-const roles = ["system", "user", "assistant", "tool"] as const;
-const openAiFamilies: ReadonlySet<unknown> = new Set(["o200k", "cl100k"]);
-
-const ownTypes = /^(?:tool-(?:call|result|approval-\w+)|reasoning(?:-file)?)$/;
-
-function isOwnPart(part: unknown): boolean {
-  const { type, image, mediaType, providerOptions } = Object(part) as Fields;
-  if (providerOptions !== undefined || (typeof type === "string" && ownTypes.test(type))) return true;
-  return (type === "image" && image !== undefined) || (type === "file" && mediaType !== undefined);
-}
 
 function readParts(content: readonly unknown[], role: Role, path: string): Part[] {
   const parts: Part[] = [];
@@ -78,9 +78,8 @@ function readParts(content: readonly unknown[], role: Role, path: string): Part[
     const partPath = `${path}[${index}]`;
     const part = fieldsAt(content[index], partPath);
     const type = stringAt(part, "type", partPath);
-    const kind = kindOf(part, role);
-    const exchangeRole = kind === "other" ? exchangeRoles.get(type) : undefined;
-    const isPaired = kind === "tool_call" || kind === "tool_result" || exchangeRole !== undefined;
+    const kind = getKind(part, role);
+    const isPaired = type === "tool-call" || type === "tool-result";
     parts.push({
       kind,
       pieces: readPieces(part, type, partPath),
@@ -88,14 +87,14 @@ function readParts(content: readonly unknown[], role: Role, path: string): Part[
       callId: isPaired ? nameIn(part.toolCallId) : undefined,
       toolName: isPaired ? nameIn(part.toolName) : undefined,
       isBound: isBound(part, kind) ? true : undefined,
-      exchangeRole,
+      exchangeRole: kind === "other" && isPaired ? (type === "tool-call" ? "call" : "result") : undefined,
     });
   }
   return parts;
 }
 
 /** What the provider ran itself is never edited: a marked call, and a result in an assistant message. */
-function kindOf(part: Fields, role: unknown): PartKind {
+function getKind(part: Fields, role: unknown): PartKind {
   if (part.providerExecuted === true || (part.type === "tool-result" && role !== "tool")) return "other";
   return kinds.get(part.type) ?? "other";
 }
@@ -107,11 +106,6 @@ const kinds: ReadonlyMap<unknown, PartKind> = new Map<string, PartKind>([
   ["tool-result", "tool_result"],
   ["image", "media"],
   ["file", "media"],
-]);
-
-const exchangeRoles: ReadonlyMap<string, "call" | "result"> = new Map([
-  ["tool-call", "call"],
-  ["tool-result", "result"],
 ]);
 
 function readPieces(part: Fields, type: string, path: string): readonly Piece[] {
@@ -139,76 +133,51 @@ function readPieces(part: Fields, type: string, path: string): readonly Piece[] 
 // it.
 function isBound(part: Fields, kind: PartKind): boolean {
   if (kind !== "thinking" && kind !== "text") return false;
-  return providerOptionsOf(part).some(({ itemId, reasoningEncryptedContent: sealed }) => {
+  return listProviderOptions(part).some(({ itemId, reasoningEncryptedContent: sealed }) => {
     return (itemId ?? (kind === "thinking" ? sealed : null) ?? null) !== null;
   });
 }
 
-function detachParts(message: Fields): Fields {
-  const { content } = message;
-  if (!Array.isArray(content)) return message;
-  const detached = content.map((part) => (kindOf(part, message.role) === "text" ? withoutItemId(part) : part));
-  return detached.every((part, index) => part === content[index]) ? message : { ...message, content: detached };
-}
-
 function replacePart(part: Fields, replacement: PartReplacement, role: unknown): Fields {
   const { text } = replacement;
-  switch (kindOf(part, role)) {
+  switch (getKind(part, role)) {
     case "text":
       return part.text === text ? part : withoutItemId({ ...part, text });
-    case "tool_call":
-      return replaceInput(part, trimmedInput(part.input, replacement));
-    case "tool_result":
-      return isText(part.output, text) ? part : { ...part, output: { type: "text", value: text } };
+    case "tool_call": {
+      const input = trimmedInput(part.input, replacement);
+      return part.input === input ? part : withoutItemId({ ...part, input });
+    }
+    case "tool_result": {
+      const { type, value, ...rest } = Object(part.output) as Fields;
+      const isSame = type === "text" && value === text && Object.keys(rest).length === 0;
+      return isSame ? part : { ...part, output: { type: "text", value: text } };
+    }
     default:
       return refuseReplace(part.type);
   }
 }
 
-function isText(output: unknown, text: string): boolean {
-  const { type, value, ...rest } = Object(output) as Fields;
-  return type === "text" && value === text && Object.keys(rest).length === 0;
-}
-
-function replaceInput(part: Fields, input: unknown): Fields {
-  return part.input === input ? part : withoutItemId({ ...part, input });
-}
-
 // The SDK sends a text or a call with an item id as a reference to what OpenAI stored, so a changed one would never
 // be sent.
 function withoutItemId(part: Fields): Fields {
-  if (!providerOptionsOf(part).some((options) => "itemId" in options)) return part;
+  if (!listProviderOptions(part).some((options) => "itemId" in options)) return part;
   const cleaned = ["providerOptions", "providerMetadata"].flatMap((name) => {
     if (part[name] === undefined) return [];
     const entries = Object.entries(Object(part[name]) as Record<string, unknown>);
-    return [[name, Object.fromEntries(entries.map(([provider, options]) => [provider, unstored(options)]))]];
+    const unstored = entries.map(([provider, options]) => {
+      if (typeof options !== "object" || options === null) return [provider, options];
+      const { itemId: _stored, ...rest } = options as Fields;
+      return [provider, rest];
+    });
+    return [[name, Object.fromEntries(unstored)]];
   });
   return { ...part, ...Object.fromEntries(cleaned) };
-}
-
-function unstored(options: unknown): unknown {
-  if (typeof options !== "object" || options === null) return options;
-  const { itemId: _stored, ...rest } = options as Fields;
-  return rest;
-}
-
-// The SDK requires a system message to be one string. Provider options must apply to both messages.
-function mergeMessages(first: Fields, second: Fields): Fields | undefined {
-  if (first.role !== second.role || first.role === "system") return undefined;
-  return first.providerOptions === second.providerOptions ? joinContent(first, second) : undefined;
-}
-
-function readTool(tool: Fields, path: string): ToolReading {
-  if (tool.type === "provider") return { text: jsonAt(tool, path), fixedTokens: hostedToolTokens };
-  const { description, inputSchema, inputExamples } = tool;
-  const name = stringAt(tool, "name", path);
-  return { text: jsonAt({ name, description, inputSchema, inputExamples }, path), fixedTokens: 0 };
 }
 
 /** Providers put encrypted content into the part's options, under different names. */
 function readReasoning(part: Fields, path: string): Piece {
   const text = stringAt(part, "text", path);
-  for (const options of providerOptionsOf(part)) {
+  for (const options of listProviderOptions(part)) {
     const sealed = options.signature ?? options.redactedData ?? options.reasoningEncryptedContent;
     if (typeof sealed === "string") return { kind: "sealed", text, sealed };
   }
@@ -216,7 +185,7 @@ function readReasoning(part: Fields, path: string): Piece {
 }
 
 /** Returns the options of each provider. Parts of a stream call them metadata. */
-function providerOptionsOf({ providerOptions, providerMetadata }: Fields): readonly Fields[] {
+function listProviderOptions({ providerOptions, providerMetadata }: Fields): readonly Fields[] {
   if (providerOptions === undefined && providerMetadata === undefined) return [];
   return [...Object.values(Object(providerOptions)), ...Object.values(Object(providerMetadata))].map(Object);
 }
@@ -258,25 +227,23 @@ function readFile(part: Fields, path: string): Piece {
   const mediaType = typeof part.mediaType === "string" ? part.mediaType : String(part.type);
   const data = Object(part.image ?? part.data ?? part.url);
   if (data.type === "text") return { kind: "text", text: stringAt(data, "text", `${path}.data`) };
-  if (mediaType.startsWith("image")) return { kind: "image", data: base64Of(data, imageHeadBytes) };
+  // The size of an image is near its start, after the metadata of a camera.
+  if (mediaType.startsWith("image")) return { kind: "image", data: readBase64(data, 196_608) };
   // There is no rule for sound and video, so they cost as much as an unknown image.
   if (/^(?:audio|video)/.test(mediaType)) return { kind: "image", data: undefined };
-  return { kind: "document", data: base64Of(data, Number.POSITIVE_INFINITY) };
+  return { kind: "document", data: readBase64(data, Number.POSITIVE_INFINITY) };
 }
 
-// The size of an image is near its start, after the metadata of a camera.
-const imageHeadBytes = 196_608;
-
 /** `data` is boxed: a string, a URL, bytes, one of these in a wrapper with a type, or a provider's reference. */
-function base64Of(data: object, maxBytes: number): string | undefined {
+function readBase64(data: object, maxBytes: number): string | undefined {
   if (data instanceof String || data instanceof URL) return base64OfUrl(String(data));
-  if (data instanceof ArrayBuffer) return base64Of(new Uint8Array(data), maxBytes);
+  if (data instanceof ArrayBuffer) return readBase64(new Uint8Array(data), maxBytes);
   if (ArrayBuffer.isView(data)) {
     const length = Math.min(data.byteLength, maxBytes);
     return Buffer.from(data.buffer, data.byteOffset, length).toString("base64");
   }
   const { type, data: inner, url } = data as Fields;
-  return type === "data" || type === "url" ? base64Of(Object(inner ?? url), maxBytes) : undefined;
+  return type === "data" || type === "url" ? readBase64(Object(inner ?? url), maxBytes) : undefined;
 }
 
 /** Counts unknown content by its JSON, which is rather too much than too little. Provider options are not content. */

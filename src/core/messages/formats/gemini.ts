@@ -2,47 +2,68 @@
  *  is. Calls and responses often have no id; then they are paired by name and order. */
 import type { Fields } from "../../text/index.ts";
 import { failAt, fieldsAt, jsonAt, roleAt, stringAt, typeName } from "../fields.ts";
-import type {
-  MessageFormat,
-  Overheads,
-  Part,
-  PartKind,
-  PartReplacement,
-  Piece,
-  ToolReading,
-} from "../message-format.ts";
+import type { MessageFormat, Part, PartKind, Piece } from "../message-format.ts";
 import { hostedToolTokens } from "./openai-parts.ts";
 import { createPart, editBlocks, nameIn, refuseReplace, trimmedInput, withField } from "./part.ts";
 
-// Not published. The same as for Anthropic, which is rather too much than too little.
-const overheads: Overheads = {
-  request: 3,
-  message: 4,
-  part: 0,
-  toolCall: 9,
-  toolResult: 9,
-  tool: 0,
-  toolFactor: 1,
-};
-
 export const geminiFormat: MessageFormat = {
   name: "gemini",
-  overheads,
+  // Not published. The same as for Anthropic, which is rather too much than too little.
+  overheads: {
+    request: 3,
+    message: 4,
+    part: 0,
+    toolCall: 9,
+    toolResult: 9,
+    tool: 0,
+    toolFactor: 1,
+  },
   claims({ role, parts, content }) {
     if (!Array.isArray(parts) || content !== undefined) return false;
     // The AI SDK has UI messages with parts, which have a type.
     return role === "model" || parts.some((part) => Object(part).type === undefined);
   },
   read(message, path) {
-    const role = message.role === undefined ? "user" : roleAt(message, roles, path);
+    // `function` is the role of responses in older clients.
+    const role = message.role === undefined ? "user" : roleAt(message, ["user", "model", "function"], path);
     const { parts } = message;
     if (!Array.isArray(parts)) return failAt(`${path}.parts`, `must be an array, not ${typeName(parts)}`);
-    const read = readParts(parts, `${path}.parts`);
+    // A call without an id is named by its function and its place among the calls of this function in the same
+    // message. The response to it has the same place.
+    const counts = new Map<string, number>();
+    const nameCall = (name: string) => {
+      const count = counts.get(name) ?? 0;
+      counts.set(name, count + 1);
+      return `${unnamedPrefix}${count} ${name}`;
+    };
+    const read = parts.map((value, index) => {
+      const partPath = `${path}.parts[${index}]`;
+      return readPart(fieldsAt(value, partPath), partPath, nameCall);
+    });
     return { role: role === "model" ? "assistant" : "user", parts: read, separators: parts.length };
   },
   edit(message, edits) {
     if (edits.size === 0) return message;
-    const parts = editBlocks(message.parts as readonly unknown[], edits, replacePart);
+    const parts = editBlocks(message.parts as readonly unknown[], edits, (part, replacement) => {
+      const { text } = replacement;
+      // Everything beside the content stays, the signature of a call included: Gemini 3 refuses calls without theirs.
+      switch (getKind(part)) {
+        case "text":
+          return withField(part, "text", text);
+        case "tool_call": {
+          const call = part.functionCall as Fields;
+          return withField(part, "functionCall", withField(call, "args", trimmedInput(call.args, replacement)));
+        }
+        case "tool_result": {
+          const { parts: media, ...response } = part.functionResponse as Fields;
+          const { output, ...others } = Object(response.response) as Fields;
+          if (output === text && Object.keys(others).length === 0 && media === undefined) return part;
+          return { ...part, functionResponse: { ...response, response: { output: text } } };
+        }
+        default:
+          return refuseReplace(Object.keys(part)[0]);
+      }
+    });
     if (parts === message.parts) return message;
     return parts.length === 0 ? undefined : { ...message, parts };
   },
@@ -57,28 +78,18 @@ export const geminiFormat: MessageFormat = {
     const id = isUnnamed(callId) ? {} : { id: callId };
     return { role: "user", parts: [{ functionResponse: { ...id, name: toolName, response: { output: text } } }] };
   },
-  readTool: readGeminiTool,
+  /** One entry of `tools` is a list of functions, or a tool that the provider runs. */
+  readTool(tool, path) {
+    const { functionDeclarations: functions } = tool;
+    if (!Array.isArray(functions)) return { text: jsonAt(tool, path), fixedTokens: hostedToolTokens };
+    for (const [index, each] of functions.entries()) {
+      const functionPath = `${path}.functionDeclarations[${index}]`;
+      stringAt(fieldsAt(each, functionPath), "name", functionPath);
+    }
+    return { text: jsonAt(functions, path), fixedTokens: 0 };
+  },
   toolPromptTokens: () => 0,
 };
-
-// `function` is the role of responses in older clients.
-const roles = ["user", "model", "function"] as const;
-
-function readParts(values: readonly unknown[], path: string): Part[] {
-  const unnamed = createUnnamedIds();
-  return values.map((value, index) => readPart(fieldsAt(value, `${path}[${index}]`), `${path}[${index}]`, unnamed));
-}
-
-/** A call without an id is named by its function and its place among the calls of this function in the same message.
- *  The response to it has the same place. */
-function createUnnamedIds(): (name: string) => string {
-  const counts = new Map<string, number>();
-  return (name) => {
-    const count = counts.get(name) ?? 0;
-    counts.set(name, count + 1);
-    return `${unnamedPrefix}${count} ${name}`;
-  };
-}
 
 const unnamedPrefix = "without id ";
 
@@ -92,8 +103,8 @@ export function isUnnamed(callId: string): boolean {
   return callId.startsWith(unnamedPrefix);
 }
 
-function readPart(part: Fields, path: string, unnamed: (name: string) => string): Part {
-  const kind = kindOf(part);
+function readPart(part: Fields, path: string, nameCall: (name: string) => string): Part {
+  const kind = getKind(part);
   if (kind !== "tool_call" && kind !== "tool_result") {
     return createPart({ kind, pieces: [...readContent(part, path), ...sealedIn(part)], value: part });
   }
@@ -104,11 +115,11 @@ function readPart(part: Fields, path: string, unnamed: (name: string) => string)
     kind === "tool_call"
       ? [{ kind, name, args: fields.args ?? {}, path: `${path}.${key}.args` }]
       : readResponse(fields, `${path}.${key}`);
-  const callId = nameIn(fields.id) ?? unnamed(name);
+  const callId = nameIn(fields.id) ?? nameCall(name);
   return createPart({ kind, pieces: [...pieces, ...sealedIn(part)], value: part, callId, toolName: name });
 }
 
-function kindOf(part: Fields): PartKind {
+function getKind(part: Fields): PartKind {
   if (part.functionCall !== undefined) return "tool_call";
   if (part.functionResponse !== undefined) return "tool_result";
   if (part.inlineData !== undefined || part.fileData !== undefined) return "media";
@@ -143,49 +154,13 @@ function readResponse({ response, parts }: Fields, path: string): Piece[] {
   const values = Object.values(Object(response));
   const [only] = values;
   const text = values.length === 1 && typeof only === "string" ? only : jsonAt(response ?? {}, `${path}.response`);
-  const media = Array.isArray(parts) ? parts.map((part, index) => readInner(part, `${path}.parts[${index}]`)) : [];
+  const media = (Array.isArray(parts) ? parts : []).map((part, index): Piece => {
+    const partPath = `${path}.parts[${index}]`;
+    const fields = fieldsAt(part, partPath);
+    const isMedia = fields.inlineData !== undefined || fields.fileData !== undefined;
+    return isMedia ? readMedia(fields, partPath) : { kind: "text", text: jsonAt(fields, partPath) };
+  });
   return [{ kind: "tool_result", text }, ...media];
-}
-
-function readInner(part: unknown, path: string): Piece {
-  const fields = fieldsAt(part, path);
-  const isMedia = fields.inlineData !== undefined || fields.fileData !== undefined;
-  return isMedia ? readMedia(fields, path) : { kind: "text", text: jsonAt(fields, path) };
-}
-
-/** Everything beside the content stays, the signature of a call included: Gemini 3 refuses calls without theirs. */
-function replacePart(part: Fields, replacement: PartReplacement): Fields {
-  const { text } = replacement;
-  switch (kindOf(part)) {
-    case "text":
-      return withField(part, "text", text);
-    case "tool_call": {
-      const call = part.functionCall as Fields;
-      return withField(part, "functionCall", withField(call, "args", trimmedInput(call.args, replacement)));
-    }
-    case "tool_result":
-      return withField(part, "functionResponse", replaceResponse(part.functionResponse as Fields, text));
-    default:
-      return refuseReplace(Object.keys(part)[0]);
-  }
-}
-
-function replaceResponse(response: Fields, text: string): Fields {
-  const { output, ...others } = Object(response.response) as Fields;
-  if (output === text && Object.keys(others).length === 0 && response.parts === undefined) return response;
-  const { parts: _media, ...rest } = response;
-  return { ...rest, response: { output: text } };
-}
-
-/** Reads one entry of `tools`: a list of functions, or a tool that the provider runs. */
-function readGeminiTool(tool: Fields, path: string): ToolReading {
-  const { functionDeclarations: functions } = tool;
-  if (!Array.isArray(functions)) return { text: jsonAt(tool, path), fixedTokens: hostedToolTokens };
-  for (const [index, each] of functions.entries()) {
-    const functionPath = `${path}.functionDeclarations[${index}]`;
-    stringAt(fieldsAt(each, functionPath), "name", functionPath);
-  }
-  return { text: jsonAt(functions, path), fixedTokens: 0 };
 }
 
 /** Returns the text of a request's `systemInstruction`, which is a text or a content. */

@@ -21,24 +21,22 @@ export const formats: readonly [MessageFormat, ...MessageFormat[]] = [
 
 /** Returns the format with this name or, without a name, the format that the messages show. */
 export function chooseFormat(messages: readonly unknown[], name: FormatName | undefined): MessageFormat {
-  if (name === undefined) return formatOf(messages);
+  if (name === undefined) {
+    // The first message that can only be of one format decides.
+    for (const message of messages) {
+      if (typeof message !== "object" || message === null || isPlain(message as Fields)) continue;
+      const format = formats.find((each) => each.claims(message as Fields));
+      if (format !== undefined) return format;
+    }
+    // Plain text with a `developer` is OpenAI's. Both of its formats read and edit it the same way.
+    const hasDeveloper = messages.some((message) => Object(message).role === "developer");
+    return hasDeveloper ? openAiFormat : formats[0];
+  }
   const format = formats.find((each) => each.name === name);
   if (format !== undefined) return format;
   throw new ContextError("invalid_argument", `unknown message format "${name}"`, {
     hint: `Formats are ${formats.map((each) => each.name).join(", ")}.`,
   });
-}
-
-/** Returns the format of the first message that can only be of one format. Plain text with a `developer` is OpenAI's;
- *  both of its formats read and edit it the same way. */
-function formatOf(messages: readonly unknown[]): MessageFormat {
-  for (const message of messages) {
-    if (typeof message !== "object" || message === null || isPlain(message as Fields)) continue;
-    const format = formats.find((each) => each.claims(message as Fields));
-    if (format !== undefined) return format;
-  }
-  const hasDeveloper = messages.some((message) => Object(message).role === "developer");
-  return hasDeveloper ? openAiFormat : formats[0];
 }
 
 // No format claims text in a common role. A long chat has nothing else, and asking every format took longer than
@@ -47,11 +45,10 @@ function isPlain(message: Fields): boolean {
   const { role, content } = message;
   if (role !== "user" && role !== "assistant" && role !== "system") return false;
   for (const name in message) if (name !== "role" && name !== "content") return false;
-  return typeof content === "string" || (Array.isArray(content) && content.every(isPlainText));
-}
-
-function isPlainText(block: unknown): boolean {
-  if (typeof block !== "object" || block === null || (block as Fields).type !== "text") return false;
-  for (const name in block) if (name !== "type" && name !== "text") return false;
-  return true;
+  if (!Array.isArray(content)) return typeof content === "string";
+  return content.every((block: unknown) => {
+    if (typeof block !== "object" || block === null || (block as Fields).type !== "text") return false;
+    for (const name in block) if (name !== "type" && name !== "text") return false;
+    return true;
+  });
 }

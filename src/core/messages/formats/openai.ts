@@ -3,7 +3,7 @@
 
 import type { Fields } from "../../text/index.ts";
 import { failAt, fieldsAt, jsonAt, roleAt, stringAt, textOrListAt, typeName } from "../fields.ts";
-import type { MessageFormat, Part, PartEdits, PartReplacement, Reading, Role, ToolReading } from "../message-format.ts";
+import type { MessageFormat, Part, PartEdits, PartReplacement, Reading, Role } from "../message-format.ts";
 import {
   openAiOverheads,
   openAiToolPromptTokens,
@@ -15,12 +15,6 @@ import {
 } from "./openai-parts.ts";
 import { createPart, editBlocks, joinContent, nameIn, refuseReplace, textPart, withField } from "./part.ts";
 
-/** Reads a tool of chat completions, nested under `function` or `custom`. */
-function readChatTool(tool: Fields, path: string): ToolReading {
-  const key = tool.type === "custom" ? "custom" : "function";
-  return readDefinition(fieldsAt(tool[key], `${path}.${key}`), `${path}.${key}`);
-}
-
 export const openAiFormat: MessageFormat = {
   name: "openai",
   overheads: openAiOverheads,
@@ -29,56 +23,73 @@ export const openAiFormat: MessageFormat = {
     const { role, content } = message;
     if (role === "tool") return message.tool_call_id !== undefined;
     if (role === "function") return true;
-    if (Array.isArray(content) && content.some(isOwnPart)) return true;
-    return role === "assistant" && (content === null || assistantFields.some((field) => field in message));
+    const hasOwnPart =
+      Array.isArray(content) &&
+      content.some((part) => {
+        const { type, file } = Object(part) as Fields;
+        return ownTypes.has(type) || (type === "file" && file !== undefined);
+      });
+    if (hasOwnPart || role !== "assistant") return hasOwnPart;
+    const fields = ["tool_calls", "function_call", "refusal", "audio", "reasoning_content"];
+    return content === null || fields.some((field) => field in message);
   },
   read(message, path) {
-    const role = roleAt(message, roles, path);
-    if (role === "tool" || role === "function") return readResult(message, path);
-    return readFields(message, role === "developer" ? "system" : role, path);
+    const role = roleAt(message, ["system", "developer", "user", "assistant", "tool", "function"], path);
+    if (role !== "tool" && role !== "function") {
+      return readFields(message, role === "developer" ? "system" : role, path);
+    }
+    const content = textOrListAt(message.content ?? "", `${path}.content`);
+    const part = createPart({
+      kind: role === "tool" ? "tool_result" : "other",
+      pieces: readOpenAiResult(content, `${path}.content`),
+      value: message,
+      callId: role === "tool" ? nameIn(message.tool_call_id) : undefined,
+      toolName: role === "tool" ? nameIn(message.name) : undefined,
+    });
+    return { role: "tool", parts: [part], separators: 0 };
   },
   edit(message, edits) {
     if (edits.size === 0) return message;
-    return isResult(message) ? editResult(message, edits) : editFields(message, edits);
+    if (!isResult(message)) return editFields(message, edits);
+    const edit = edits.get(0);
+    if (edit === undefined) return message;
+    if (edit.action === "drop") return undefined;
+    return message.role === "tool" ? withField(message, "content", edit.text) : refuseReplace("function");
   },
   detach: (message) => message,
-  merge: mergeMessages,
+  merge(first, second) {
+    // A tool message answers one call.
+    if (first.role !== second.role || isResult(first)) return undefined;
+    const messages = [first, second];
+    // A message has at most one of each, so two messages stay separate if one of them has such a field.
+    const single = ["name", "reasoning_content", "refusal", "audio", "function_call"];
+    if (messages.some((message) => single.some((field) => countParts(message, field) > 0))) return undefined;
+    const texts = messages.filter((message) => countParts(message, "content") > 0);
+    // The second text would come before the first message's calls.
+    if (texts.includes(second) && countParts(first, "tool_calls") > 0) return undefined;
+    const content = texts.length === 2 ? joinContent(first, second).content : (texts[0] ?? first).content;
+    const calls = messages.flatMap((message) => message.tool_calls ?? []);
+    const merged = { ...second, ...first, content };
+    return calls.length === 0 ? merged : { ...merged, tool_calls: calls };
+  },
   userText: (text) => ({ role: "user", content: [{ type: "text", text }] }),
   assistantText: (text) => ({ role: "assistant", content: text }),
   toolResult: ({ callId }, text) => ({ role: "tool", tool_call_id: callId, content: text }),
-  readTool: readChatTool,
+  /** A definition is nested under `function` or `custom`. */
+  readTool(tool, path) {
+    const key = tool.type === "custom" ? "custom" : "function";
+    return readDefinition(fieldsAt(tool[key], `${path}.${key}`), `${path}.${key}`);
+  },
   toolPromptTokens: () => openAiToolPromptTokens,
 };
 
-const roles = ["system", "developer", "user", "assistant", "tool", "function"] as const;
-const assistantFields = ["tool_calls", "function_call", "refusal", "audio", "reasoning_content"];
 // In reading order. `reasoning_content` is a field of DeepSeek, Kimi and other servers with this format.
 const partFields = ["reasoning_content", "content", "refusal", "audio", "function_call", "tool_calls"];
-// A message has at most one of each, so two messages stay separate if one of them has such a field.
-const apart = ["name", "reasoning_content", "refusal", "audio", "function_call"];
 
 const ownTypes: ReadonlySet<unknown> = new Set(["image_url", "input_audio", "refusal"]);
 
-function isOwnPart(part: unknown): boolean {
-  const { type, file } = Object(part) as Fields;
-  return ownTypes.has(type) || (type === "file" && file !== undefined);
-}
-
 function isResult({ role }: Fields): boolean {
   return role === "tool" || role === "function";
-}
-
-function readResult(message: Fields, path: string): Reading {
-  const { role, tool_call_id: id, name } = message;
-  const content = textOrListAt(message.content ?? "", `${path}.content`);
-  const part = createPart({
-    kind: role === "tool" ? "tool_result" : "other",
-    pieces: readOpenAiResult(content, `${path}.content`),
-    value: message,
-    callId: role === "tool" ? nameIn(id) : undefined,
-    toolName: role === "tool" ? nameIn(name) : undefined,
-  });
-  return { role: "tool", parts: [part], separators: 0 };
 }
 
 function readFields(message: Fields, role: Role, path: string): Reading {
@@ -138,20 +149,13 @@ function callKeys(call: Fields): readonly [string, string] {
   return call.type === "custom" ? ["custom", "input"] : ["function", "arguments"];
 }
 
-function editResult(message: Fields, edits: PartEdits): Fields | undefined {
-  const edit = edits.get(0);
-  if (edit === undefined) return message;
-  if (edit.action === "drop") return undefined;
-  return message.role === "tool" ? withField(message, "content", edit.text) : refuseReplace("function");
-}
-
 function editFields(message: Fields, edits: PartEdits): Fields | undefined {
   let edited = message;
   let left = 0;
   let at = 0;
   for (const field of partFields) {
     const count = countParts(message, field);
-    const value = count === 0 ? message[field] : editField(message, field, editsFrom(edits, at, count));
+    const value = count === 0 ? message[field] : editField(message, field, selectEdits(edits, at, count));
     left += Array.isArray(value) ? value.length : Number(count > 0 && value !== undefined);
     if (value !== message[field]) edited = withOrWithout(edited, field, value);
     at += count;
@@ -169,7 +173,13 @@ function editField(message: Fields, field: string, edits: PartEdits): unknown {
   return field === "content" ? edit.text : refuseReplace(field);
 }
 
-function editsFrom(edits: PartEdits, at: number, count: number): PartEdits {
+function replaceCall(call: Fields, replacement: PartReplacement): Fields {
+  const [key, field] = callKeys(call);
+  return withField(call, key, withField(call[key] as Fields, field, trimmedArguments(replacement)));
+}
+
+/** Returns the edits of `count` parts from the part `at` on, numbered from 0. */
+function selectEdits(edits: PartEdits, at: number, count: number): PartEdits {
   const own = new Map([...edits].map(([index, edit]) => [index - at, edit]));
   for (const index of own.keys()) if (index < 0 || index >= count) own.delete(index);
   return own;
@@ -182,23 +192,4 @@ function withOrWithout(message: Fields, field: string, value: unknown): Fields {
   if (field === "content") return { ...message, content: null };
   const { [field]: _gone, ...rest } = message;
   return rest;
-}
-
-function replaceCall(call: Fields, replacement: PartReplacement): Fields {
-  const [key, field] = callKeys(call);
-  return withField(call, key, withField(call[key] as Fields, field, trimmedArguments(replacement)));
-}
-
-// A tool message answers one call.
-function mergeMessages(first: Fields, second: Fields): Fields | undefined {
-  if (first.role !== second.role || isResult(first)) return undefined;
-  const messages = [first, second];
-  if (messages.some((message) => apart.some((field) => countParts(message, field) > 0))) return undefined;
-  const texts = messages.filter((message) => countParts(message, "content") > 0);
-  // The second text would come before the first message's calls.
-  if (texts.includes(second) && countParts(first, "tool_calls") > 0) return undefined;
-  const content = texts.length === 2 ? joinContent(first, second).content : (texts[0] ?? first).content;
-  const calls = messages.flatMap((message) => message.tool_calls ?? []);
-  const merged = { ...second, ...first, content };
-  return calls.length === 0 ? merged : { ...merged, tool_calls: calls };
 }

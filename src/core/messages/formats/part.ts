@@ -11,7 +11,11 @@ export type ReplaceBlock = (block: Fields, replacement: PartReplacement) => Fiel
 export function editContent(message: Fields, edits: PartEdits, replace: ReplaceBlock): Fields | undefined {
   if (edits.size === 0) return message;
   const { content } = message;
-  if (!Array.isArray(content)) return editString(message, edits);
+  if (!Array.isArray(content)) {
+    const edit = edits.get(0);
+    if (edit === undefined) return message;
+    return edit.action === "drop" ? undefined : withField(message, "content", edit.text);
+  }
   const blocks = editBlocks(content, edits, replace);
   if (blocks === content) return message;
   return blocks.length === 0 ? undefined : { ...message, content: blocks };
@@ -56,17 +60,11 @@ export function unknownPiece(value: Fields, path: string): Piece {
 
 /** Joins the content of two messages into one list. A string becomes a text block. */
 export function joinContent(first: Fields, second: Fields): Fields {
-  return { ...second, ...first, content: [...blocksOf(first.content), ...blocksOf(second.content)] };
+  return { ...second, ...first, content: [...toBlocks(first.content), ...toBlocks(second.content)] };
 }
 
-function blocksOf(content: unknown): readonly unknown[] {
+function toBlocks(content: unknown): readonly unknown[] {
   return Array.isArray(content) ? content : [{ type: "text", text: content }];
-}
-
-function editString(message: Fields, edits: PartEdits): Fields | undefined {
-  const edit = edits.get(0);
-  if (edit === undefined) return message;
-  return edit.action === "drop" ? undefined : withField(message, "content", edit.text);
 }
 
 /** Creates a part. All parts have the same fields in the same order, which keeps reading fast. */

@@ -2,17 +2,7 @@
 
 import type { Fields } from "../../text/index.ts";
 import { failAt, fieldsAt, jsonAt, roleAt, stringAt, textOrListAt, typeName } from "../fields.ts";
-import type {
-  CallName,
-  MessageFormat,
-  Part,
-  PartEdits,
-  PartReplacement,
-  Piece,
-  Reading,
-  Role,
-  ToolReading,
-} from "../message-format.ts";
+import type { MessageFormat, Part, PartReplacement, Piece, Reading, Role } from "../message-format.ts";
 import {
   base64OfUrl,
   hostedToolTokens,
@@ -31,31 +21,56 @@ export const responsesFormat: MessageFormat = {
   name: "responses",
   overheads: openAiOverheads,
   claims({ type, role, content }) {
-    if (typeof type === "string") return ownItems.test(type);
-    return role !== "tool" && Array.isArray(content) && content.some(isOwnPart);
+    if (typeof type === "string")
+      return /^(?:message|reasoning|compaction|item_reference|program|mcp_\w+)$|_(?:call|output)$/.test(type);
+    if (role === "tool" || !Array.isArray(content)) return false;
+    return content.some((part) => {
+      const { type: partType } = Object(part) as Fields;
+      return typeof partType === "string" && /^(?:input_(?:text|image|file)|output_text)$/.test(partType);
+    });
   },
   read(item, path) {
-    return isMessage(item) ? readMessage(item, path) : readItem(item, path);
+    if (!isMessage(item)) return readItem(item, path);
+    const given = roleAt(item, ["system", "developer", "user", "assistant"], path);
+    const role = given === "developer" ? "system" : given;
+    const content = textOrListAt(item.content, `${path}.content`);
+    const isText = typeof content === "string";
+    const parts = isText ? [textPart(content)] : readOpenAiParts(content, `${path}.content`);
+    const separators = isText ? 0 : content.length;
+    if (typeof item.id !== "string") return { role, parts, separators };
+    // The API looks up a message with an id: "provided without its required 'reasoning' item".
+    const bound = parts.map((part) => (part.kind === "text" ? { ...part, isBound: true } : part));
+    return { role, parts: bound, separators };
   },
   edit(item, edits) {
-    return isMessage(item) ? editContent(item, edits, replaceOpenAiPart) : editItem(item, edits);
+    if (isMessage(item)) return editContent(item, edits, replaceOpenAiPart);
+    const edit = edits.get(0);
+    if (edit === undefined) return item;
+    if (edit.action === "drop") return undefined;
+    const known = callItems.get(String(item.type)) ?? resultItems.get(String(item.type));
+    return known === undefined ? refuseReplace(item.type) : known.replace(item, edit);
   },
-  detach: withoutId,
+  detach(item) {
+    if (!isMessage(item) || typeof item.id !== "string") return item;
+    const { id: _stored, ...rest } = item;
+    return rest;
+  },
   // The API accepts any number of items of the same role in a row.
   merge: () => undefined,
   userText: (text) => ({ role: "user", content: text }),
   assistantText: (text) => ({ type: "message", role: "assistant", content: text }),
-  toolResult: answerItem,
-  readTool: readResponsesTool,
+  toolResult({ callId, type }, text) {
+    const own = `${String(type)}_output`;
+    const known = resultItems.has(own) ? own : "function_call_output";
+    return { type: known, ...resultItems.get(known)?.make(callId, text) };
+  },
+  /** A tool is a flat definition, or one that the provider holds. */
+  readTool(tool, path) {
+    if (tool.type === "function" || tool.type === "custom") return readDefinition(tool, path);
+    return { text: jsonAt(tool, path), fixedTokens: hostedToolTokens };
+  },
   toolPromptTokens: () => openAiToolPromptTokens,
 };
-
-const ownItems = /^(?:message|reasoning|compaction|item_reference|program|mcp_\w+)$|_(?:call|output)$/;
-
-function isOwnPart(part: unknown): boolean {
-  const { type } = Object(part);
-  return typeof type === "string" && /^(?:input_(?:text|image|file)|output_text)$/.test(type);
-}
 
 /** A message may leave its type out. A reference has an id and nothing else. */
 function isMessage({ type, id, role, content }: Fields): boolean {
@@ -63,62 +78,67 @@ function isMessage({ type, id, role, content }: Fields): boolean {
   return (type ?? undefined) === undefined && (id === undefined || role !== undefined || content !== undefined);
 }
 
-const roles = ["system", "developer", "user", "assistant"] as const;
-
-function readMessage(message: Fields, path: string): Reading {
-  const named = roleAt(message, roles, path);
-  const role = named === "developer" ? "system" : named;
-  const content = textOrListAt(message.content, `${path}.content`);
-  if (typeof content !== "string") {
-    const parts = readOpenAiParts(content, `${path}.content`);
-    return { role, parts: boundTexts(parts, message), separators: content.length };
-  }
-  return { role, parts: boundTexts([textPart(content)], message), separators: 0 };
-}
-
-// The API looks up a message with an id: "provided without its required 'reasoning' item".
-function boundTexts(parts: readonly Part[], { id }: Fields): readonly Part[] {
-  if (typeof id !== "string") return parts;
-  return parts.map((part) => (part.kind === "text" ? { ...part, isBound: true } : part));
-}
-
-function withoutId(item: Fields): Fields {
-  if (!isMessage(item) || typeof item.id !== "string") return item;
-  const { id: _stored, ...rest } = item;
-  return rest;
-}
-
 function readItem(item: Fields, path: string): Reading {
   // A reference may leave its type out.
   const type = (item.type ?? undefined) === undefined ? "item_reference" : stringAt(item, "type", path);
   const call = callItems.get(type);
-  if (call !== undefined) return readCall(item, call.read(item, path));
+  if (call !== undefined) {
+    const { name, pieces } = call.read(item, path);
+    // The API looks up a call with an id: "provided without its required 'reasoning' item".
+    const isBound = typeof item.id === "string" ? true : undefined;
+    const callId = getCallId(item);
+    return makeReading("assistant", { kind: "tool_call", pieces, value: item, callId, toolName: name, isBound });
+  }
   const result = resultItems.get(type);
   if (result !== undefined) {
     const pieces = result.read(item, path);
-    return reading("tool", { kind: "tool_result", pieces, value: item, callId: callIdOf(item) });
+    return makeReading("tool", { kind: "tool_result", pieces, value: item, callId: getCallId(item) });
   }
   return (readers.get(type) ?? readOther)(item, path);
 }
 
-function reading(role: Role, part: Part): Reading {
+function makeReading(role: Role, part: Part): Reading {
   return { role, parts: [createPart(part)], separators: 0 };
-}
-
-// The API looks up a call with an id: "provided without its required 'reasoning' item".
-function readCall(item: Fields, { name, pieces }: { name: string; pieces: readonly Piece[] }): Reading {
-  const isBound = typeof item.id === "string" ? true : undefined;
-  const callId = callIdOf(item);
-  return reading("assistant", { kind: "tool_call", pieces, value: item, callId, toolName: name, isBound });
 }
 
 type ItemReader = (item: Fields, path: string) => Reading;
 
 const readers: ReadonlyMap<string, ItemReader> = new Map<string, ItemReader>([
   ["reasoning", readReasoning],
-  ["image_generation_call", readImage],
-  ["computer_call", readComputerCall],
-  ["computer_call_output", readScreenshot],
+  [
+    "image_generation_call",
+    (item) => {
+      const pieces: Piece[] = [{ kind: "image", data: base64OfUrl(item.result) }];
+      return makeReading("assistant", { kind: "other", pieces, value: item, exchangeRole: "both" });
+    },
+  ],
+  [
+    // The API accepts only an image as its result, so neither the call nor the result can become a text.
+    "computer_call",
+    (item, path) =>
+      makeReading("assistant", {
+        kind: "other",
+        pieces: [unknownPiece(item, path)],
+        value: item,
+        callId: getCallId(item),
+        toolName: "computer",
+        exchangeRole: "call",
+      }),
+  ],
+  [
+    "computer_call_output",
+    (item, path) => {
+      const screenshot = fieldsAt(item.output, `${path}.output`);
+      const pieces: Piece[] = [{ kind: "image", data: base64OfUrl(screenshot.image_url) }];
+      return makeReading("tool", {
+        kind: "other",
+        pieces,
+        value: item,
+        callId: getCallId(item),
+        exchangeRole: "result",
+      });
+    },
+  ],
 ]);
 
 // The API requires a reasoning item together with the item that follows it: "provided without its required following
@@ -128,44 +148,15 @@ function readReasoning(item: Fields, path: string): Reading {
   // Open models send their reasoning itself beside its summary.
   const field = Array.isArray(item.content) && item.content.length > 0 ? "content" : "summary";
   const texts = textOrListAt(item[field] ?? [], `${path}.${field}`);
-  const text = typeof texts === "string" ? texts : readOpenAiTexts(texts, `${path}.${field}`);
-  const pieces: Piece[] = [{ kind: "sealed", text, sealed }];
-  return reading("assistant", { kind: "thinking", pieces, value: item, isBound: true });
-}
-
-function readOpenAiTexts(texts: readonly unknown[], path: string): string {
-  return texts
-    .map((each, index) => stringAt(fieldsAt(each, `${path}[${index}]`), "text", `${path}[${index}]`))
-    .join("\n");
-}
-
-function readImage(item: Fields): Reading {
-  const pieces: Piece[] = [{ kind: "image", data: base64OfUrl(item.result) }];
-  return reading("assistant", { kind: "other", pieces, value: item, exchangeRole: "both" });
-}
-
-// The API accepts only an image as its result, so neither the call nor the result can become a text.
-function readComputerCall(item: Fields, path: string): Reading {
-  return reading("assistant", {
-    kind: "other",
-    pieces: [unknownPiece(item, path)],
-    value: item,
-    callId: callIdOf(item),
-    toolName: "computer",
-    exchangeRole: "call",
-  });
-}
-
-function readScreenshot(item: Fields, path: string): Reading {
-  const screenshot = fieldsAt(item.output, `${path}.output`);
-  const pieces: Piece[] = [{ kind: "image", data: base64OfUrl(screenshot.image_url) }];
-  return reading("tool", {
-    kind: "other",
-    pieces,
-    value: item,
-    callId: callIdOf(item),
-    exchangeRole: "result",
-  });
+  const list =
+    typeof texts === "string"
+      ? [texts]
+      : texts.map((each, index) => {
+          const textPath = `${path}.${field}[${index}]`;
+          return stringAt(fieldsAt(each, textPath), "text", textPath);
+        });
+  const pieces: Piece[] = [{ kind: "sealed", text: list.join("\n"), sealed }];
+  return makeReading("assistant", { kind: "thinking", pieces, value: item, isBound: true });
 }
 
 // Calls that the provider runs itself, references to stored items, and unknown types.
@@ -176,7 +167,7 @@ function readOther(item: Fields, path: string): Reading {
   const role: Role = String(item.type).endsWith("_output") ? "tool" : "assistant";
   const exchangeRole = hostedCalls.has(item.type) ? "both" : undefined;
   const toolName = exchangeRole === undefined ? undefined : nameIn(item.name);
-  return reading(role, { kind: "other", pieces, value: item, toolName, exchangeRole });
+  return makeReading(role, { kind: "other", pieces, value: item, toolName, exchangeRole });
 }
 
 /** Each of these includes its result. Items that list tools are not among them, because later items need the list. */
@@ -186,14 +177,6 @@ const hostedCalls: ReadonlySet<unknown> = new Set([
   "code_interpreter_call",
   "mcp_call",
 ]);
-
-function editItem(item: Fields, edits: PartEdits): Fields | undefined {
-  const edit = edits.get(0);
-  if (edit === undefined) return item;
-  if (edit.action === "drop") return undefined;
-  const known = callItems.get(String(item.type)) ?? resultItems.get(String(item.type));
-  return known === undefined ? refuseReplace(item.type) : known.replace(item, edit);
-}
 
 /** Calls of tools that the client runs. Each type has its text in a different place (the SDK's types, 6.49,
  *  2026-11). */
@@ -215,12 +198,22 @@ const callItems: ReadonlyMap<string, CallItem> = new Map([
   ["custom_tool_call", namedCall("input")],
   ["shell_call", builtInCall({ name: "shell", holder: "action", field: () => "commands" })],
   ["local_shell_call", builtInCall({ name: "local_shell", holder: "action", field: () => "command" })],
-  ["apply_patch_call", builtInCall({ name: "apply_patch", holder: "operation", field: patchField })],
+  [
+    "apply_patch_call",
+    builtInCall({
+      name: "apply_patch",
+      holder: "operation",
+      field: (operation) => (operation.diff === undefined ? "path" : "diff"),
+    }),
+  ],
 ]);
 
 const output: ResultItem = {
-  read: (item, path) =>
-    readOpenAiResult(textOrListAt(item.output ?? missing(item), `${path}.output`), `${path}.output`),
+  read(item, path) {
+    // A patch that succeeded may have no output.
+    const given = item.output ?? (item.type === "apply_patch_call_output" ? "" : undefined);
+    return readOpenAiResult(textOrListAt(given, `${path}.output`), `${path}.output`);
+  },
   replace: (item, { text }) => withField(item, "output", text),
   make: (callId, text) => ({ call_id: callId, output: text }),
 };
@@ -233,18 +226,39 @@ const resultItems: ReadonlyMap<string, ResultItem> = new Map([
     "apply_patch_call_output",
     { ...output, make: (callId, text) => ({ call_id: callId, status: "failed", output: text }) },
   ],
-  ["shell_call_output", { read: readChunks, replace: replaceChunks, make: makeChunks }],
+  [
+    "shell_call_output",
+    {
+      read(item, path) {
+        const chunks = textOrListAt(item.output, `${path}.output`);
+        if (typeof chunks === "string") return [{ kind: "tool_result", text: chunks }];
+        if (chunks.length === 0) return [{ kind: "tool_result", text: "" }];
+        return chunks.map((each, index) => {
+          const chunkPath = `${path}.output[${index}]`;
+          const fields = fieldsAt(each, chunkPath);
+          return {
+            kind: "tool_result",
+            text: stringAt(fields, "stdout", chunkPath) + stringAt(fields, "stderr", chunkPath),
+          };
+        });
+      },
+      replace(item, { text }) {
+        const chunks = Array.isArray(item.output) ? item.output : [];
+        const last = chunks.at(-1) as Fields | undefined;
+        if (chunks.length === 1 && last?.stdout === text && last.stderr === "") return item;
+        const { outcome = { type: "exit", exit_code: 0 }, ...rest } = last ?? {};
+        return { ...item, output: [{ ...rest, stdout: text, stderr: "", outcome }] };
+      },
+      make: (callId, text) => ({
+        call_id: callId,
+        output: [{ stdout: text, stderr: "", outcome: { type: "timeout" } }],
+      }),
+    },
+  ],
 ]);
 
-/** Makes the result of a call, in the shape that its type requires. */
-function answerItem({ callId, type }: CallName, text: string): Fields {
-  const own = `${String(type)}_output`;
-  const known = resultItems.has(own) ? own : "function_call_output";
-  return { type: known, ...resultItems.get(known)?.make(callId, text) };
-}
-
 /** The output of a local shell has the id of its call in `id`. */
-function callIdOf({ type, call_id: callId, id }: Fields): string | undefined {
+function getCallId({ type, call_id: callId, id }: Fields): string | undefined {
   return nameIn(callId) ?? (type === "local_shell_call_output" ? nameIn(id) : undefined);
 }
 
@@ -259,14 +273,16 @@ function namedCall(field: string): CallItem {
   };
 }
 
-interface BuiltIn {
+// What is beside the commands or the diff stays if these are trimmed.
+function builtInCall({
+  name,
+  holder,
+  field,
+}: {
   readonly name: string;
   readonly holder: string;
   field(holder: Fields): string;
-}
-
-// What is beside the commands or the diff stays if these are trimmed.
-function builtInCall({ name, holder, field }: BuiltIn): CallItem {
+}): CallItem {
   return {
     read(item, path) {
       const held = fieldsAt(item[holder], `${path}.${holder}`);
@@ -274,7 +290,10 @@ function builtInCall({ name, holder, field }: BuiltIn): CallItem {
       const { [key]: value, type: _type, ...rest } = held;
       const keyPath = `${path}.${holder}.${key}`;
       const texts = textOrListAt(value, keyPath);
-      const args = typeof texts === "string" ? texts : joinTexts(texts, keyPath);
+      const lines = typeof texts === "string" ? [texts] : texts;
+      const odd = lines.findIndex((line) => typeof line !== "string");
+      if (odd >= 0) failAt(`${keyPath}[${odd}]`, `must be a string, not ${typeName(lines[odd])}`);
+      const args = lines.join("\n");
       const call: Piece = { kind: "tool_call", name, args, path: keyPath };
       const beside = jsonAt(rest, `${path}.${holder}`);
       return { name, pieces: beside === "{}" ? [call] : [call, { kind: "text", text: beside }] };
@@ -289,51 +308,4 @@ function builtInCall({ name, holder, field }: BuiltIn): CallItem {
       return isTrimmed ? item : { ...item, [holder]: { ...held, [key]: [trimmed] } };
     },
   };
-}
-
-function joinTexts(texts: readonly unknown[], path: string): string {
-  const odd = texts.findIndex((text) => typeof text !== "string");
-  return odd < 0 ? texts.join("\n") : failAt(`${path}[${odd}]`, `must be a string, not ${typeName(texts[odd])}`);
-}
-
-function patchField(operation: Fields): string {
-  return operation.diff === undefined ? "path" : "diff";
-}
-
-// A patch that succeeded may have no output.
-function missing({ type }: Fields): string | undefined {
-  return type === "apply_patch_call_output" ? "" : undefined;
-}
-
-function readChunks(item: Fields, path: string): readonly Piece[] {
-  const chunks = textOrListAt(item.output, `${path}.output`);
-  if (typeof chunks === "string") return [{ kind: "tool_result", text: chunks }];
-  if (chunks.length === 0) return [{ kind: "tool_result", text: "" }];
-  return chunks.map((each, index) => {
-    const chunkPath = `${path}.output[${index}]`;
-    const fields = fieldsAt(each, chunkPath);
-    return {
-      kind: "tool_result",
-      text: stringAt(fields, "stdout", chunkPath) + stringAt(fields, "stderr", chunkPath),
-    };
-  });
-}
-
-function makeChunks(callId: string, text: string): Fields {
-  return { call_id: callId, output: [{ stdout: text, stderr: "", outcome: { type: "timeout" } }] };
-}
-
-function replaceChunks(item: Fields, { text }: PartReplacement): Fields {
-  const chunks = Array.isArray(item.output) ? item.output : [];
-  const last = chunks.at(-1) as Fields | undefined;
-  if (chunks.length === 1 && last?.stdout === text && last.stderr === "") return item;
-  const { outcome = { type: "exit", exit_code: 0 }, ...rest } = last ?? {};
-  return { ...item, output: [{ ...rest, stdout: text, stderr: "", outcome }] };
-}
-
-/** Reads a tool of the responses API: a flat definition, or a tool that the provider holds. */
-function readResponsesTool(tool: Fields, path: string): ToolReading {
-  const isOwn = tool.type === "function" || tool.type === "custom";
-  if (isOwn) return readDefinition(tool, path);
-  return { text: jsonAt(tool, path), fixedTokens: hostedToolTokens };
 }

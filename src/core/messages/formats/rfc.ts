@@ -3,7 +3,7 @@
 
 import type { Fields } from "../../text/index.ts";
 import { fieldsAt, jsonAt, roleAt, stringAt, textOrListAt } from "../fields.ts";
-import type { MessageFormat, Overheads, Part, PartKind, PartReplacement, Piece } from "../message-format.ts";
+import type { MessageFormat, Part, PartKind, Piece } from "../message-format.ts";
 import {
   createPart,
   editContent,
@@ -15,33 +15,50 @@ import {
   withField,
 } from "./part.ts";
 
-// Section 7.1 of the RFC, in tokens: its 30 bytes are ceil(30 / 3.5). The rfc policies add the RFC's 5 % of safety;
-// a count does not.
-const overheads: Overheads = {
-  request: 0,
-  message: 8,
-  part: 3,
-  toolCall: 9,
-  toolResult: 9,
-  tool: 8,
-  toolFactor: 1.2,
-};
-
 export const rfcFormat: MessageFormat = {
   name: "rfc",
-  overheads,
+  // Section 7.1 of the RFC, in tokens: its 30 bytes are ceil(30 / 3.5). The rfc policies add the RFC's 5 % of safety;
+  // a count does not.
+  overheads: {
+    request: 0,
+    message: 8,
+    part: 3,
+    toolCall: 9,
+    toolResult: 9,
+    tool: 8,
+    toolFactor: 1.2,
+  },
   claims(message) {
     if (message.role === "tool") return message.tool_call_id === undefined;
-    return Array.isArray(message.content) && message.content.some(isOwnPart);
+    if (!Array.isArray(message.content)) return false;
+    return message.content.some((part) => {
+      const { type, args } = Object(part) as Fields;
+      return type === "tool_call" || (type === "tool_use" && args !== undefined);
+    });
   },
   read(message, path) {
-    const role = roleAt(message, roles, path);
+    const role = roleAt(message, ["system", "user", "assistant", "tool"], path);
     const content = textOrListAt(message.content, `${path}.content`);
     if (typeof content === "string") return { role, parts: [textPart(content)], separators: 0 };
     const parts = content.map((part, index) => readPart(part, `${path}.content[${index}]`));
     return { role, parts, separators: parts.length };
   },
-  edit: (message, edits) => editContent(message, edits, replacePart),
+  edit: (message, edits) =>
+    editContent(message, edits, (part, replacement) => {
+      const { text } = replacement;
+      switch (kinds.get(String(part.type))) {
+        case "text":
+          return withField(part, "text", text);
+        case "tool_result":
+          return withField(part, "content", text);
+        case "tool_call": {
+          const name = part.args === undefined && part.input !== undefined ? "input" : "args";
+          return withField(part, name, trimmedInput(part[name], replacement));
+        }
+        default:
+          return refuseReplace(part.type);
+      }
+    }),
   detach: (message) => message,
   merge: (first, second) => (first.role === second.role ? joinContent(first, second) : undefined),
   userText: (text) => ({ role: "user", content: [{ type: "text", text }] }),
@@ -57,13 +74,6 @@ export const rfcFormat: MessageFormat = {
   },
   toolPromptTokens: () => 0,
 };
-
-const roles = ["system", "user", "assistant", "tool"] as const;
-
-function isOwnPart(part: unknown): boolean {
-  const { type, args } = Object(part) as Fields;
-  return type === "tool_call" || (type === "tool_use" && args !== undefined);
-}
 
 function readPart(value: unknown, path: string): Part {
   const part = fieldsAt(value, path);
@@ -104,21 +114,5 @@ function readPiece(part: Fields, kind: PartKind, path: string): Piece {
     }
     default:
       return { kind: "text", text: jsonAt(part, path) };
-  }
-}
-
-function replacePart(part: Fields, replacement: PartReplacement): Fields {
-  const { text } = replacement;
-  switch (kinds.get(String(part.type))) {
-    case "text":
-      return withField(part, "text", text);
-    case "tool_result":
-      return withField(part, "content", text);
-    case "tool_call": {
-      const name = part.args === undefined && part.input !== undefined ? "input" : "args";
-      return withField(part, name, trimmedInput(part[name], replacement));
-    }
-    default:
-      return refuseReplace(part.type);
   }
 }

@@ -1,32 +1,37 @@
 /** What the AI SDK refuses before it calls a model (its own checks and message schema, 6.0, 2026-11). */
+import type { Role } from "../message-format.ts";
 import { type CallReference, checkIds, checkPairing, findReusedIds, type Pairing } from "./pairing.ts";
 import {
-  type BlockRule,
-  blockPath,
-  blocksOf,
+  allowRoles,
   type CheckedMessage,
   type CheckedRequest,
   eachBlock,
+  getBlocks,
   type Problem,
   problem,
   type RuleSet,
 } from "./rule-set.ts";
 
 const pairing: Pairing = {
-  callsOf: (turn) => (turn.role === "assistant" ? references(turn, "tool-call") : []),
-  resultsOf: (turn) => (turn.role === "tool" ? references(turn, "tool-result") : []),
+  findCalls: (turn) => (turn.role === "assistant" ? references(turn, "tool-call") : []),
+  findResults: (turn) => (turn.role === "tool" ? references(turn, "tool-result") : []),
   // A message with approvals only.
   keepsCallsOpen: ({ role }) => role === "tool",
   lack: "no tool-result before the next message",
 };
 
-/** Types that are not listed may be new ones. */
-const partRole: BlockRule = ({ type }, place) => {
-  const { role } = place.turn;
-  const roles = partRoles.get(type);
-  if (roles === undefined || role === undefined || roles.includes(role)) return undefined;
-  return problem("block-role", `${blockPath(place)}.type`, `${type} is not allowed in a message of role ${role}`);
-};
+const partRole = allowRoles(
+  new Map<string, readonly Role[]>([
+    ["text", ["user", "assistant"]],
+    ["image", ["user"]],
+    ["file", ["user", "assistant"]],
+    ["reasoning", ["assistant"]],
+    ["tool-call", ["assistant"]],
+    ["tool-result", ["assistant", "tool"]],
+    ["tool-approval-request", ["assistant"]],
+    ["tool-approval-response", ["tool"]],
+  ]),
+);
 
 export const aiSdkRules: RuleSet = {
   always: [(request) => checkIds(request, pairing), checkCalls, checkApprovals, eachBlock([partRole])],
@@ -36,7 +41,7 @@ export const aiSdkRules: RuleSet = {
 /** Leaves out what the provider runs itself: it is answered in the assistant's own message, if at all. */
 function references(turn: CheckedMessage, type: string): CallReference[] {
   const found: CallReference[] = [];
-  for (const [index, part] of blocksOf(turn).entries()) {
+  for (const [index, part] of getBlocks(turn).entries()) {
     if (part.type !== type || part.providerExecuted === true) continue;
     found.push({ id: part.toolCallId, path: `${turn.path}.content[${index}].toolCallId` });
   }
@@ -45,44 +50,33 @@ function references(turn: CheckedMessage, type: string): CallReference[] {
 
 /** If approval was asked for a call, the SDK itself runs the call or answers it with the denial. */
 function* checkCalls(request: CheckedRequest): Generator<Problem> {
-  const asked = new Set(partsOf(request, "tool-approval-request").map(({ part }) => part.toolCallId));
-  const callOf = new Map(request.turns.flatMap(pairing.callsOf).map(({ id, path }) => [path, id] as const));
+  const asked = new Set(findParts(request, "tool-approval-request").map(({ part }) => part.toolCallId));
+  const callIds = new Map(request.turns.flatMap(pairing.findCalls).map(({ id, path }) => [path, id] as const));
   for (const found of checkPairing(request, pairing)) {
-    if (found.rule === "unanswered-call" && asked.has(callOf.get(found.path))) continue;
+    if (found.rule === "unanswered-call" && asked.has(callIds.get(found.path))) continue;
     yield found;
   }
 }
 
 /** Rule `orphan-approval`. */
 function* checkApprovals(request: CheckedRequest): Generator<Problem> {
-  const calls = new Set(partsOf(request, "tool-call").map(({ part }) => part.toolCallId));
+  const calls = new Set(findParts(request, "tool-call").map(({ part }) => part.toolCallId));
   const asked = new Set<unknown>();
-  for (const { part, path } of partsOf(request, "tool-approval-request")) {
+  for (const { part, path } of findParts(request, "tool-approval-request")) {
     asked.add(part.approvalId);
     if (calls.has(part.toolCallId)) continue;
     yield problem("orphan-approval", `${path}.toolCallId`, "asks for approval of a call that does not exist");
   }
-  for (const { part, path } of partsOf(request, "tool-approval-response")) {
+  for (const { part, path } of findParts(request, "tool-approval-response")) {
     if (asked.has(part.approvalId)) continue;
     yield problem("orphan-approval", `${path}.approvalId`, "answers an approval request that does not exist");
   }
 }
 
-function partsOf({ turns }: CheckedRequest, type: string) {
+function findParts({ turns }: CheckedRequest, type: string) {
   return turns.flatMap((turn) =>
-    blocksOf(turn).flatMap((part, index) =>
+    getBlocks(turn).flatMap((part, index) =>
       part.type === type ? [{ part, path: `${turn.path}.content[${index}]` }] : [],
     ),
   );
 }
-
-const partRoles: ReadonlyMap<unknown, readonly string[]> = new Map<unknown, readonly string[]>([
-  ["text", ["user", "assistant"]],
-  ["image", ["user"]],
-  ["file", ["user", "assistant"]],
-  ["reasoning", ["assistant"]],
-  ["tool-call", ["assistant"]],
-  ["tool-result", ["assistant", "tool"]],
-  ["tool-approval-request", ["assistant"]],
-  ["tool-approval-response", ["tool"]],
-]);

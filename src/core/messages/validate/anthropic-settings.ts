@@ -1,10 +1,10 @@
 /** Rules of Anthropic's API for a request's settings, its system and last messages, and its cache markers. */
 import type { Fields } from "../../text/index.ts";
 import {
-  blocksOf,
   type Check,
   type CheckedMessage,
   type CheckedRequest,
+  getBlocks,
   hasText,
   type Problem,
   problem,
@@ -28,6 +28,12 @@ function* checkModelLimits({ turns, fields, model }: CheckedRequest): Generator<
   if (last?.role === "assistant" && !isPaused(last) && rejects(model, "prefill")) {
     yield problem("prefill", `${last.path}.role`, `is "assistant"; ${model} does not continue an assistant message`);
   }
+  // The API accepts its default value for them.
+  const samplingParameters: readonly (readonly [string, number | undefined])[] = [
+    ["temperature", 1],
+    ["top_p", 1],
+    ["top_k", undefined],
+  ];
   if (rejects(model, "sampling")) {
     for (const [key, standard] of samplingParameters) {
       const value = fields[key];
@@ -51,27 +57,16 @@ function* checkThinkingSetting({ type, budget_tokens }: Fields, model: string): 
   }
 }
 
-/** The API accepts its default value for them. */
-const samplingParameters: readonly (readonly [string, number | undefined])[] = [
-  ["temperature", 1],
-  ["top_p", 1],
-  ["top_k", undefined],
-];
-
-function isCompaction(edit: unknown): boolean {
-  const { type } = Object(edit) as Fields;
-  return typeof type === "string" && type.startsWith("compact_");
-}
-
 /** Rules `compaction-edit` and `compaction-mid-turn`. */
 function* checkCompaction({ turns, fields }: CheckedRequest): Generator<Problem> {
   if (typeof fields?.compaction !== "object" || fields.compaction === null) return;
-  const edits = (Object(fields.context_management) as Fields).edits;
-  if (Array.isArray(edits) && edits.some(isCompaction)) {
+  const { edits } = Object(fields.context_management) as Fields;
+  const types: readonly unknown[] = Array.isArray(edits) ? edits.map((edit) => Object(edit).type) : [];
+  if (types.some((type) => typeof type === "string" && type.startsWith("compact_"))) {
     yield problem("compaction-edit", "compaction", "cannot be combined with a compact_ edit");
   }
   const last = turns.at(-1);
-  if (last !== undefined && blocksOf(last).some(({ type }) => type === "tool_result" || type === "tool_use")) {
+  if (last !== undefined && getBlocks(last).some(({ type }) => type === "tool_result" || type === "tool_use")) {
     yield problem("compaction-mid-turn", "compaction", `cannot begin in the middle of a turn (${last.path})`);
   }
 }
@@ -80,7 +75,7 @@ function* checkCompaction({ turns, fields }: CheckedRequest): Generator<Problem>
 function* checkToolsGiven({ turns, fields }: CheckedRequest): Generator<Problem> {
   const tools = fields?.tools;
   if (fields === undefined || (Array.isArray(tools) && tools.length > 0)) return;
-  const hasCalls = turns.some((turn) => blocksOf(turn).some(({ type }) => type === "tool_use"));
+  const hasCalls = turns.some((turn) => getBlocks(turn).some(({ type }) => type === "tool_use"));
   if (!hasCalls) return;
   const message = "is missing, although the messages have tool calls";
   yield { ...problem("tools-missing", "tools", message), severity: "warning" };
@@ -90,7 +85,7 @@ function* checkToolsGiven({ turns, fields }: CheckedRequest): Generator<Problem>
 export type ModelLimit = "system-role" | "prefill" | "sampling" | "budget" | "disabled" | "forced-tool";
 
 export function rejects(model: string | undefined, limit: ModelLimit): boolean {
-  const known = model === undefined ? undefined : versionOf(model);
+  const known = model === undefined ? undefined : parseVersion(model);
   if (known === undefined) return false;
   const { from, upTo } = limits[limit];
   const [first, last] = [from?.[known.line], upTo?.[known.line]];
@@ -113,7 +108,7 @@ const limits: Readonly<Record<ModelLimit, { from?: ByLine; upTo?: ByLine }>> = {
 
 /** Reads `claude-opus-4-8`, `claude-3-5-sonnet-20241022`, `anthropic.claude-sonnet-5`. A date is not a minor
  *  version. */
-function versionOf(model: string): { line: Line; version: number } | undefined {
+function parseVersion(model: string): { line: Line; version: number } | undefined {
   const id = model.toLowerCase();
   const line = /opus|sonnet|haiku|fable|mythos/.exec(id)?.[0] as Line | undefined;
   const version = /claude-(?:[a-z]+-)*(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/.exec(id);
@@ -146,7 +141,7 @@ function* checkSystemMessage(
   } else if (after !== undefined && !after.isMalformed && after.role !== "assistant") {
     yield problem("system-position", path, 'is "system"; an assistant message must follow a system message');
   }
-  for (const [index, { type }] of blocksOf(turn).entries()) {
+  for (const [index, { type }] of getBlocks(turn).entries()) {
     if (systemTypes.has(type)) continue;
     yield problem("block-role", `${turn.path}.content[${index}].type`, `${type} is not allowed in a system message`);
   }
@@ -156,7 +151,7 @@ const systemTypes: ReadonlySet<unknown> = new Set(["text", "tool_addition", "too
 
 function mayPrecedeSystem(turn: CheckedMessage): boolean {
   if (turn.role !== "assistant") return turn.role === "user";
-  const last = blocksOf(turn).at(-1)?.type;
+  const last = getBlocks(turn).at(-1)?.type;
   if (typeof last !== "string") return false;
   return last === "server_tool_use" || (last.endsWith("_tool_result") && last !== "mcp_tool_result");
 }
@@ -170,7 +165,7 @@ function* checkLastMessage({ turns, fields }: CheckedRequest): Generator<Problem
 function* checkTrailingWhiteSpace({ turns }: CheckedRequest): Generator<Problem> {
   const last = turns.at(-1);
   if (last?.role !== "assistant") return;
-  const blocks = blocksOf(last);
+  const blocks = getBlocks(last);
   const text = typeof last.message.content === "string" ? last.message.content : blocks.at(-1)?.text;
   if (typeof text !== "string" || !/\s$/.test(text)) return;
   const path = blocks.length === 0 ? `${last.path}.content` : `${last.path}.content[${blocks.length - 1}].text`;
@@ -179,10 +174,10 @@ function* checkTrailingWhiteSpace({ turns }: CheckedRequest): Generator<Problem>
 
 /** A turn that the API paused is continued by sending it back unchanged. */
 function isPaused(turn: CheckedMessage): boolean {
-  return blocksOf(turn).some(({ type }) => type === "server_tool_use");
+  return getBlocks(turn).some(({ type }) => type === "server_tool_use");
 }
 
-const mostMarkers = 4;
+const maxMarkers = 4;
 
 interface Marked {
   readonly block: Fields;
@@ -194,20 +189,8 @@ interface Marked {
 
 /** Rules `cache-marker-place`, `cache-marker-count`, `cache-marker-order` and `cache-marker-conflict`. */
 function* checkMarkers(request: CheckedRequest): Generator<Problem> {
-  const marked = markedBlocks(request);
-  yield* checkPlaces(marked);
-  yield* checkLimits(marked);
-  yield* checkAutomaticMarker(request, marked);
-}
+  const marked = findMarked(request);
 
-/** The documentation forbids markers inside a block; the SDK's types allow them in tool results. */
-function* checkNestedMarkers(request: CheckedRequest): Generator<Problem> {
-  for (const { path, isNested } of markedBlocks(request)) {
-    if (isNested) yield problem("cache-marker-place", `${path}.cache_control`, "is inside another block");
-  }
-}
-
-function* checkPlaces(marked: readonly Marked[]): Generator<Problem> {
   for (const { block, path } of marked) {
     const where = `${path}.cache_control`;
     if (block.type === "thinking" || block.type === "redacted_thinking") {
@@ -216,12 +199,10 @@ function* checkPlaces(marked: readonly Marked[]): Generator<Problem> {
       yield problem("cache-marker-place", where, "is on an empty text, which cannot carry a marker");
     }
   }
-}
 
-function* checkLimits(marked: readonly Marked[]): Generator<Problem> {
-  const beyond = marked[mostMarkers];
+  const beyond = marked[maxMarkers];
   if (beyond !== undefined) {
-    const message = `is marker ${mostMarkers + 1} of ${marked.length}; a request has at most ${mostMarkers}`;
+    const message = `is marker ${maxMarkers + 1} of ${marked.length}; a request has at most ${maxMarkers}`;
     yield problem("cache-marker-count", `${beyond.path}.cache_control`, message);
   }
   const short = marked.findIndex(({ lifetime }) => lifetime === "5m");
@@ -230,29 +211,34 @@ function* checkLimits(marked: readonly Marked[]): Generator<Problem> {
     const message = `lasts an hour but follows one of 5 minutes (${marked[short]?.path}); longer ones must come first`;
     yield problem("cache-marker-order", `${long.path}.cache_control.ttl`, message);
   }
-}
-
-/** The request's own marker takes a slot, at the last block. */
-function* checkAutomaticMarker({ fields, turns }: CheckedRequest, marked: readonly Marked[]): Generator<Problem> {
+  // The request's own marker takes a slot, at the last block.
+  const { fields, turns } = request;
   if (!isMarker(fields?.cache_control)) return;
-  const lastBlock = turns.flatMap((turn) => blocksOf(turn).slice(-1)).at(-1);
+  const lastBlock = turns.flatMap((turn) => getBlocks(turn).slice(-1)).at(-1);
   const own = marked.find(({ block }) => block === lastBlock);
-  if (own !== undefined && own.lifetime !== lifetimeOf(fields.cache_control)) {
+  if (own !== undefined && own.lifetime !== readLifetime(fields.cache_control)) {
     const message = `has another lifetime than the marker on the same block, ${own.path}`;
     yield problem("cache-marker-conflict", "cache_control", message);
-  } else if (own === undefined && marked.length === mostMarkers) {
-    const message = `needs a slot, but the request already has ${mostMarkers} markers`;
+  } else if (own === undefined && marked.length === maxMarkers) {
+    const message = `needs a slot, but the request already has ${maxMarkers} markers`;
     yield problem("cache-marker-count", "cache_control", message);
   }
 }
 
+/** The documentation forbids markers inside a block; the SDK's types allow them in tool results. */
+function* checkNestedMarkers(request: CheckedRequest): Generator<Problem> {
+  for (const { path, isNested } of findMarked(request)) {
+    if (isNested) yield problem("cache-marker-place", `${path}.cache_control`, "is inside another block");
+  }
+}
+
 /** Returns the marked blocks in the order of the prompt: tools, system, messages. */
-function markedBlocks({ fields, turns }: CheckedRequest): Marked[] {
+function findMarked({ fields, turns }: CheckedRequest): Marked[] {
   const marked: Marked[] = [];
   if (Array.isArray(fields?.tools)) addMarked(fields.tools, { path: "tools", marked, isNested: false });
   if (Array.isArray(fields?.system)) addMarked(fields.system, { path: "system", marked, isNested: false });
   for (const turn of turns) {
-    const blocks = blocksOf(turn);
+    const blocks = getBlocks(turn);
     if (blocks.some(mayBeMarked)) addMarked(blocks, { path: `${turn.path}.content`, marked, isNested: false });
   }
   return marked;
@@ -263,31 +249,34 @@ function mayBeMarked({ cache_control, content, citations }: Fields): boolean {
   return isMarker(cache_control) || Array.isArray(content) || Array.isArray(citations);
 }
 
-interface MarkedWalk {
-  readonly path: string;
-  readonly marked: Marked[];
-  readonly isNested: boolean;
-}
-
-function addMarked(blocks: readonly unknown[], { path, marked, isNested }: MarkedWalk): void {
+function addMarked(
+  blocks: readonly unknown[],
+  {
+    path,
+    marked,
+    isNested,
+  }: {
+    readonly path: string;
+    readonly marked: Marked[];
+    readonly isNested: boolean;
+  },
+): void {
   for (const [index, each] of blocks.entries()) {
     const block = Object(each) as Fields;
-    for (const key of isNested ? [] : innerKeys) {
+    for (const key of isNested ? [] : ["content", "citations"]) {
       const inner = block[key];
       if (!Array.isArray(inner)) continue;
       addMarked(inner, { path: `${path}[${index}].${key}`, marked, isNested: true });
     }
     if (!isMarker(block.cache_control)) continue;
-    marked.push({ block, path: `${path}[${index}]`, lifetime: lifetimeOf(block.cache_control), isNested });
+    marked.push({ block, path: `${path}[${index}]`, lifetime: readLifetime(block.cache_control), isNested });
   }
 }
-
-const innerKeys = ["content", "citations"];
 
 function isMarker(value: unknown): value is Fields {
   return typeof value === "object" && value !== null;
 }
 
-function lifetimeOf({ ttl }: Fields): "5m" | "1h" {
+function readLifetime({ ttl }: Fields): "5m" | "1h" {
   return ttl === "1h" ? "1h" : "5m";
 }

@@ -3,76 +3,55 @@
 
 import type { Fields } from "../../text/index.ts";
 import { typeName } from "../fields.ts";
+import type { Role } from "../message-format.ts";
 import { anthropicRequestRules } from "./anthropic-settings.ts";
 import { checkPairing, type Pairing, referencesIn } from "./pairing.ts";
 import {
+  allowRoles,
   type BlockRule,
   blockPath,
-  blocksOf,
   type CheckedMessage,
   type CheckedRequest,
   eachBlock,
+  getBlocks,
   hasText,
   type Problem,
   problem,
+  quoteValue,
   type RuleSet,
-  shownValue,
 } from "./rule-set.ts";
 
 // Tool calls: their fields, their results, their order.
 
 /** Neighbours of the same role count as one turn: the API merges them. `alternation` reports them in strict mode. */
 const pairing: Pairing = {
-  callsOf: (turn) => (turn.role === "assistant" ? referencesIn(turn, "tool_use", "id") : []),
-  resultsOf: (turn) => (turn.role === "user" ? referencesIn(turn, "tool_result", "tool_use_id") : []),
+  findCalls: (turn) => (turn.role === "assistant" ? referencesIn(turn, "tool_use", "id") : []),
+  findResults: (turn) => (turn.role === "user" ? referencesIn(turn, "tool_result", "tool_use_id") : []),
   keepsCallsOpen: (turn, previous) => turn.role !== "assistant" || previous?.role === "assistant",
   areIdsUnique: true,
   lack: "no tool_result in the next message",
 };
 
-function checkCalls(request: CheckedRequest): Generator<Problem> {
-  return checkPairing(request, pairing);
-}
-
 /** In the user's turn, the API does not find a result that comes after text. */
 function* checkResultsFirst({ turns }: CheckedRequest): Generator<Problem> {
-  const run: UserRun = { other: undefined };
+  // The path of the first content in neighbouring user messages that is not a result.
+  let other: string | undefined;
   for (const turn of turns) {
-    if (turn.role === "user") yield* lateResults(turn, run);
-    else if (turn.role !== "system") run.other = undefined;
-  }
-}
-
-/** The path of the first content in neighbouring user messages that is not a result. */
-interface UserRun {
-  other: string | undefined;
-}
-
-function* lateResults(turn: CheckedMessage, run: UserRun): Generator<Problem> {
-  if (typeof turn.message.content === "string") run.other ??= `${turn.path}.content`;
-  for (const [index, { type }] of blocksOf(turn).entries()) {
-    if (type !== "tool_result") run.other ??= blockPath({ turn, index });
-    else if (run.other !== undefined) {
-      const message = `is a tool_result after ${run.other}; results must come first`;
-      yield problem("results-first", blockPath({ turn, index }), message);
+    if (turn.role === "system") continue;
+    if (turn.role !== "user") {
+      other = undefined;
+      continue;
+    }
+    if (typeof turn.message.content === "string") other ??= `${turn.path}.content`;
+    for (const [index, { type }] of getBlocks(turn).entries()) {
+      if (type !== "tool_result") other ??= blockPath({ turn, index });
+      else if (other !== undefined) {
+        const message = `is a tool_result after ${other}; results must come first`;
+        yield problem("results-first", blockPath({ turn, index }), message);
+      }
     }
   }
 }
-
-/** The pattern is quoted from the API's error. */
-const toolId: BlockRule = (block, place) => {
-  const key = idKeys.get(block.type);
-  const id = key && block[key];
-  if (key === undefined || (typeof id === "string" && /^[a-zA-Z0-9_-]+$/.test(id))) return undefined;
-  const message = `must consist of letters, digits, _ and -, not ${shownValue(id)}`;
-  return problem("tool-id", `${blockPath(place)}.${key}`, message);
-};
-
-const callInput: BlockRule = ({ type, input }, place) => {
-  if (idKeys.get(type) !== "id") return undefined;
-  if (typeof input === "object" && input !== null && !Array.isArray(input)) return undefined;
-  return problem("call-input", `${blockPath(place)}.input`, `must be an object, not ${typeName(input)}`);
-};
 
 const idKeys: ReadonlyMap<unknown, "id" | "tool_use_id"> = new Map<unknown, "id" | "tool_use_id">([
   ["tool_use", "id"],
@@ -87,8 +66,8 @@ function* checkServerTools({ turns }: CheckedRequest): Generator<Problem> {
   const known = new Set<unknown>();
   const last = turns.findLast(({ role }) => role === "assistant");
   for (const turn of turns) {
-    const blocks = blocksOf(turn);
-    if (turn.role !== "assistant" || !blocks.some(isOfServer)) continue;
+    const blocks = getBlocks(turn);
+    if (turn.role !== "assistant" || !blocks.some(({ type }) => isServerCall(type) || isServerResult(type))) continue;
     yield* orphanServerResults(turn, known);
     // The API may have paused the last message. Code that calls tools of the client waits for their results.
     if (turn !== last && !blocks.some(({ type }) => type === "tool_use")) yield* unansweredServerCalls(turn);
@@ -96,7 +75,7 @@ function* checkServerTools({ turns }: CheckedRequest): Generator<Problem> {
 }
 
 function* orphanServerResults(turn: CheckedMessage, known: Set<unknown>): Generator<Problem> {
-  for (const [index, { type, id, tool_use_id }] of blocksOf(turn).entries()) {
+  for (const [index, { type, id, tool_use_id }] of getBlocks(turn).entries()) {
     if (isServerCall(type)) known.add(id);
     if (!isServerResult(type) || known.has(tool_use_id)) continue;
     const path = `${blockPath({ turn, index })}.tool_use_id`;
@@ -105,17 +84,13 @@ function* orphanServerResults(turn: CheckedMessage, known: Set<unknown>): Genera
 }
 
 function* unansweredServerCalls(turn: CheckedMessage): Generator<Problem> {
-  const blocks = blocksOf(turn);
+  const blocks = getBlocks(turn);
   const answered = new Set(blocks.filter(({ type }) => isServerResult(type)).map((block) => block.tool_use_id));
   for (const [index, { type, id }] of blocks.entries()) {
     if (!isServerCall(type) || answered.has(id)) continue;
     const path = `${blockPath({ turn, index })}.id`;
     yield problem("unanswered-server-call", path, `${type} has no result in the same message`);
   }
-}
-
-function isOfServer({ type }: Fields): boolean {
-  return isServerCall(type) || isServerResult(type);
 }
 
 function isServerCall(type: unknown): boolean {
@@ -126,18 +101,10 @@ function isServerResult(type: unknown): boolean {
   return typeof type === "string" && type.endsWith("_tool_result");
 }
 
-/** Thinking blocks must be sent back unchanged: signed, not at the end of a message, and at the start of a turn whose
- *  tools are in progress. */
-const thinkingSignature: BlockRule = ({ type, signature }, place) => {
-  if (type !== "thinking" || (typeof signature === "string" && signature !== "")) return undefined;
-  const message = "is missing; send thinking back with its signature, or leave it out";
-  return problem("thinking-signature", `${blockPath(place)}.signature`, message);
-};
-
 /** Rule `thinking-last`. Neighbours of the same role are merged, so the block is not the last one then. */
 function* checkThinkingLast({ turns }: CheckedRequest): Generator<Problem> {
   for (const [index, turn] of turns.entries()) {
-    const blocks = blocksOf(turn);
+    const blocks = getBlocks(turn);
     if (turn.role !== "assistant" || turns[index + 1]?.role === "assistant") continue;
     if (!isThinking(blocks.at(-1)?.type)) continue;
     const path = blockPath({ turn, index: blocks.length - 1 });
@@ -153,13 +120,13 @@ function* checkThinkingOfTurn({ turns, fields }: CheckedRequest): Generator<Prob
   const first = turns[start];
   // Only results that answer a call show that the turn is in progress.
   if (first?.role !== "assistant" || turns.at(-1)?.role !== "user") return;
-  if (isThinking(blocksOf(first)[0]?.type)) return;
+  if (isThinking(getBlocks(first)[0]?.type)) return;
   const message = "must begin with thinking, because thinking is enabled and a tool call of the turn is in progress";
   yield problem("thinking-missing", `${first.path}.content`, message);
 }
 
 function isAllResults(turn: CheckedMessage): boolean {
-  const blocks = blocksOf(turn);
+  const blocks = getBlocks(turn);
   return blocks.length > 0 && blocks.every(({ type }) => type === "tool_result");
 }
 
@@ -178,22 +145,6 @@ function* checkEmptyMessages({ turns }: CheckedRequest): Generator<Problem> {
     yield problem("empty-message", `${turn.path}.content`, "is empty; a message needs content");
   }
 }
-
-/** White space alone is refused too. */
-const emptyText: BlockRule = ({ type, text }, place) => {
-  if (type !== "text" || hasText(text)) return undefined;
-  const what = text === "" ? "is empty" : "has only white space";
-  return problem("empty-text", `${blockPath(place)}.text`, `${what}; leave the block out`);
-};
-
-/** Inside a result, only an empty text is known to be refused. */
-const emptyTextOfResult: BlockRule = ({ type, content }, place) => {
-  if (type !== "tool_result" || !Array.isArray(content)) return undefined;
-  const index = content.findIndex((block) => block.type === "text" && block.text === "");
-  if (index < 0) return undefined;
-  const path = `${blockPath(place)}.content[${index}].text`;
-  return problem("empty-text", path, "is empty; leave the block or the content out");
-};
 
 /** Rule `empty-text`, for content that is a string. */
 function* checkPlainTexts({ turns }: CheckedRequest): Generator<Problem> {
@@ -221,19 +172,18 @@ function* checkSystemPrompt({ fields }: CheckedRequest): Generator<Problem> {
 
 // The messages of a request: their number and roles, and what each role may contain.
 
-const mostMessages = 100_000; // the SDK's comment on `messages`
-
 function* checkMessageCount({ turns }: CheckedRequest): Generator<Problem> {
-  const beyond = turns[mostMessages];
+  const maxMessages = 100_000; // the SDK's comment on `messages`
+  const beyond = turns[maxMessages];
   if (beyond === undefined) return;
-  yield problem("too-many-messages", beyond.path, `is beyond the ${mostMessages} messages of a request`);
+  yield problem("too-many-messages", beyond.path, `is beyond the ${maxMessages} messages of a request`);
 }
 
 function* checkFirstMessage({ turns }: CheckedRequest): Generator<Problem> {
   const first = turns.find(({ role }) => role !== "system");
   if (first?.role !== "assistant") return;
   // A signed summary comes back first, in place of what it summarises.
-  if (blocksOf(first)[0]?.type === "compaction") return;
+  if (getBlocks(first)[0]?.type === "compaction") return;
   yield problem("first-message", `${first.path}.role`, 'is "assistant"; the first message must be the user\'s');
 }
 
@@ -251,27 +201,58 @@ function* checkAlternation({ turns }: CheckedRequest): Generator<Problem> {
   }
 }
 
-const compactionContent: BlockRule = ({ type, content }, place) => {
-  if (type !== "compaction" || content !== "") return undefined;
-  const message = "is empty; use a text, or null for a compaction that failed";
-  return problem("compaction-content", `${blockPath(place)}.content`, message);
-};
-
-const blockRole: BlockRule = ({ type }, place) => {
-  const { role } = place.turn;
-  const owner = owners.get(type);
-  if (owner === undefined || owner === role || role === "system") return undefined;
-  return problem("block-role", `${blockPath(place)}.type`, `${type} is not allowed in a message of role ${role}`);
-};
-
-const owners: ReadonlyMap<unknown, "user" | "assistant"> = new Map<unknown, "user" | "assistant">([
-  ["tool_result", "user"],
-  ["tool_use", "assistant"],
-  ["server_tool_use", "assistant"],
-  ["mcp_tool_use", "assistant"],
-  ["thinking", "assistant"],
-  ["redacted_thinking", "assistant"],
-]);
+/** All rules for one block. */
+const blockRules: readonly BlockRule[] = [
+  allowRoles(
+    new Map<string, readonly Role[]>([
+      ["tool_result", ["user", "system"]],
+      ["tool_use", ["assistant", "system"]],
+      ["server_tool_use", ["assistant", "system"]],
+      ["mcp_tool_use", ["assistant", "system"]],
+      ["thinking", ["assistant", "system"]],
+      ["redacted_thinking", ["assistant", "system"]],
+    ]),
+  ),
+  ({ type, content }, place) => {
+    if (type !== "compaction" || content !== "") return undefined;
+    const message = "is empty; use a text, or null for a compaction that failed";
+    return problem("compaction-content", `${blockPath(place)}.content`, message);
+  },
+  // White space alone is refused too.
+  ({ type, text }, place) => {
+    if (type !== "text" || hasText(text)) return undefined;
+    const what = text === "" ? "is empty" : "has only white space";
+    return problem("empty-text", `${blockPath(place)}.text`, `${what}; leave the block out`);
+  },
+  // Inside a result, only an empty text is known to be refused.
+  ({ type, content }, place) => {
+    if (type !== "tool_result" || !Array.isArray(content)) return undefined;
+    const index = content.findIndex((block) => block.type === "text" && block.text === "");
+    if (index < 0) return undefined;
+    const path = `${blockPath(place)}.content[${index}].text`;
+    return problem("empty-text", path, "is empty; leave the block or the content out");
+  },
+  // The pattern is quoted from the API's error.
+  (block, place) => {
+    const key = idKeys.get(block.type);
+    const id = key && block[key];
+    if (key === undefined || (typeof id === "string" && /^[a-zA-Z0-9_-]+$/.test(id))) return undefined;
+    const message = `must consist of letters, digits, _ and -, not ${quoteValue(id)}`;
+    return problem("tool-id", `${blockPath(place)}.${key}`, message);
+  },
+  ({ type, input }, place) => {
+    if (idKeys.get(type) !== "id") return undefined;
+    if (typeof input === "object" && input !== null && !Array.isArray(input)) return undefined;
+    return problem("call-input", `${blockPath(place)}.input`, `must be an object, not ${typeName(input)}`);
+  },
+  // Thinking blocks must be sent back unchanged: signed, not at the end of a message, and at the start of a turn
+  // whose tools are in progress.
+  ({ type, signature }, place) => {
+    if (type !== "thinking" || (typeof signature === "string" && signature !== "")) return undefined;
+    const message = "is missing; send thinking back with its signature, or leave it out";
+    return problem("thinking-signature", `${blockPath(place)}.signature`, message);
+  },
+];
 
 export const anthropicRules: RuleSet = {
   always: [
@@ -281,8 +262,8 @@ export const anthropicRules: RuleSet = {
     checkEmptyMessages,
     checkPlainTexts,
     checkSystemPrompt,
-    eachBlock([blockRole, compactionContent, emptyText, emptyTextOfResult, toolId, callInput, thinkingSignature]),
-    checkCalls,
+    eachBlock(blockRules),
+    (request) => checkPairing(request, pairing),
     checkResultsFirst,
     checkServerTools,
     checkThinkingLast,

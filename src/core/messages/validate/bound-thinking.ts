@@ -2,7 +2,7 @@
  *  conversation together show it: a block is bound to the request that it answered. */
 import { createHashKey, createKeyedHash, type Fields, type KeyedHash } from "../../text/index.ts";
 import { bindsThinking } from "../binds-thinking.ts";
-import { type BindingChange, blockForm, blocksIn, contentForm, findBindingChange } from "../bound-prefix.ts";
+import { blockForm, blocksIn, contentForm, findBindingChange } from "../bound-prefix.ts";
 import { type Problem, problem } from "./rule-set.ts";
 
 /** Checks requests in the order in which they were sent. Call it for each. */
@@ -23,7 +23,15 @@ export function createBindingCheck(): CheckBinding {
     const isBound = typeof model === "string" && bindsThinking(model);
     if (!isBound || found === undefined || known.reported.has(found.id)) return undefined;
     known.reported.add(found.id);
-    return describe(request, found);
+    const { block_binding: binding } = Object(request.thinking) as Fields;
+    const isDropped = (Object(binding) as Fields).prefix_mismatch_behavior === "drop_block";
+    const text = `is bound to other text: ${found.reason}`;
+    const refusal = problem(
+      "thinking-bound",
+      found.path,
+      isDropped ? `${text}; the API drops it` : `${text}; remove it and all later thinking`,
+    );
+    return isDropped ? { ...refusal, severity: "warning" } : refusal;
   };
 }
 
@@ -59,15 +67,15 @@ interface RefusedBlock {
 function walkRequest(request: Fields, known: Conversation, hash: KeyedHash): RefusedBlock | undefined {
   const messages = (request.messages as readonly unknown[]).map((message) => Object(message) as Fields);
   const answer = messages.findLastIndex(({ role }) => role === "assistant");
-  const { system, tools } = partsOf(request);
+  const { system, tools } = getFixedParts(request);
   const fixed = hash.text(JSON.stringify([contentForm(system), tools.map((tool) => blockForm(tool) ?? "").sort()]));
-  const lastOf = (message: Fields | undefined): string => hash.text(contentForm(message?.content).join());
+  const hashContent = (message: Fields | undefined): string => hash.text(contentForm(message?.content).join());
   const chains: string[] = [];
-  const start: Origin = { request, fixed, chains, last: lastOf(messages.at(-1)), chain: "", thinking: "" };
+  const start: Origin = { request, fixed, chains, last: hashContent(messages.at(-1)), chain: "", thinking: "" };
   const walk: Walk = { known, hash, here: start, origin: undefined, refused: undefined };
   for (const [index, message] of messages.entries()) {
     // The newest answer is bound to the request before it. Other thinking that is new is taken as it is.
-    walk.origin = index === answer ? findAsked(known, fixed, lastOf(messages[index - 1])) : undefined;
+    walk.origin = index === answer ? findAsked(known, fixed, hashContent(messages[index - 1])) : undefined;
     walkMessage(walk, message, `messages[${index}]`);
     chains.push(walk.here.chain);
   }
@@ -89,21 +97,18 @@ function walkMessage(walk: Walk, { role, content }: Fields, path: string): void 
   // Two messages are not the same as one with the blocks of both.
   let start = role;
   for (const [at, block] of blocksIn(content).entries()) {
-    const id = sealOf(block);
-    const found = id === undefined ? undefined : checkBlock(walk, id, `${path}.content[${at}]`);
-    walk.refused ??= found;
+    const id = readSeal(block);
+    if (id !== undefined) {
+      const bound = walk.known.origins.get(id) ?? walk.origin ?? walk.here;
+      walk.known.origins.set(id, bound);
+      const reason = findReason(bound, walk.here);
+      if (reason !== undefined) walk.refused ??= { id, path: `${path}.content[${at}]`, reason };
+    }
     const step = { block, id, form: blockForm(block), start };
     if (id === undefined && step.form !== undefined) start = "";
     walk.here = extend(walk.here, step, walk);
     walk.origin &&= extend(walk.origin, step, walk);
   }
-}
-
-function checkBlock({ known, here, origin = here }: Walk, id: string, path: string): RefusedBlock | undefined {
-  const bound = known.origins.get(id) ?? origin;
-  known.origins.set(id, bound);
-  const reason = reasonOf(bound, here);
-  return reason === undefined ? undefined : { id, path, reason };
 }
 
 /** Returns the request that was answered: the last one that ended with the message before the answer. */
@@ -129,7 +134,7 @@ function extend(origin: Origin, { block, id, form, start }: Step, { here, hash }
   return { ...origin, chain: hash.text([origin.chain, start, form, ...loadedTools(block, here.request)].join(" ")) };
 }
 
-function sealOf({ type, signature, data }: Fields): string | undefined {
+function readSeal({ type, signature, data }: Fields): string | undefined {
   if (type !== "thinking" && type !== "redacted_thinking") return undefined;
   const seal = type === "thinking" ? signature : data;
   return typeof seal === "string" && seal !== "" ? seal : undefined;
@@ -142,10 +147,18 @@ function loadedTools({ content }: Fields, { tools }: Fields): string[] {
   return (tools as Fields[]).flatMap((tool) => (names.includes(tool.name) ? (blockForm(tool) ?? []) : []));
 }
 
-function reasonOf(origin: Origin, here: Origin): string | undefined {
+function findReason(origin: Origin, here: Origin): string | undefined {
   const isFixed = origin.fixed === here.fixed;
-  const change = isFixed ? undefined : findBindingChange(partsOf(origin.request), partsOf(here.request));
-  if (change !== undefined) return describeChange(change);
+  const change = isFixed ? undefined : findBindingChange(getFixedParts(origin.request), getFixedParts(here.request));
+  if (change !== undefined) {
+    const { systemAt, addedTools, removedTools, changedTools } = change;
+    const lists = { added: addedTools, removed: removedTools, changed: changedTools };
+    const tools = Object.entries(lists).flatMap(([what, names]) =>
+      names.length > 0 ? `${what} ${names.join(", ")}` : [],
+    );
+    const system = systemAt === undefined ? [] : [`the system text changed at character ${systemAt}`];
+    return [...system, ...(tools.length > 0 ? [`the tools changed: ${tools.join("; ")}`] : [])].join(", and ");
+  }
   if (origin.chain !== here.chain) {
     const first = origin.chains.findIndex((chain, index) => here.chains[index] !== chain);
     const where = first >= 0 && first < here.chains.length ? `messages[${first}]` : "a message before it";
@@ -155,27 +168,6 @@ function reasonOf(origin: Origin, here: Origin): string | undefined {
   return hasGap ? "thinking between it and an earlier block is missing" : undefined;
 }
 
-function partsOf({ system, tools }: Fields): { system: unknown; tools: readonly Fields[] } {
+function getFixedParts({ system, tools }: Fields): { system: unknown; tools: readonly Fields[] } {
   return { system, tools: Array.isArray(tools) ? tools : [] };
-}
-
-function describeChange({ systemAt, addedTools, removedTools, changedTools }: BindingChange): string {
-  const lists = { added: addedTools, removed: removedTools, changed: changedTools };
-  const tools = Object.entries(lists).flatMap(([what, names]) =>
-    names.length > 0 ? `${what} ${names.join(", ")}` : [],
-  );
-  const system = systemAt === undefined ? [] : [`the system text changed at character ${systemAt}`];
-  return [...system, ...(tools.length > 0 ? [`the tools changed: ${tools.join("; ")}`] : [])].join(", and ");
-}
-
-function describe({ thinking }: Fields, { path, reason }: { path: string; reason: string }): Problem {
-  const { block_binding: binding } = Object(thinking) as Fields;
-  const isDropped = (Object(binding) as Fields).prefix_mismatch_behavior === "drop_block";
-  const text = `is bound to other text: ${reason}`;
-  const found = problem(
-    "thinking-bound",
-    path,
-    isDropped ? `${text}; the API drops it` : `${text}; remove it and all later thinking`,
-  );
-  return isDropped ? { ...found, severity: "warning" } : found;
 }

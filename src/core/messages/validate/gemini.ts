@@ -11,7 +11,7 @@ export const geminiRules: RuleSet = {
 /** Rules `unanswered-call` and `orphan-result`: "Please ensure that the number of function response parts is equal to the
  *  number of function call parts of the function call turn." */
 function* checkPairs({ turns, fields }: CheckedRequest): Generator<Problem> {
-  let open: Place[] = [];
+  let open: FunctionPart[] = [];
   let isBlind = false;
   for (const turn of turns) {
     if (turn.isMalformed) {
@@ -19,51 +19,53 @@ function* checkPairs({ turns, fields }: CheckedRequest): Generator<Problem> {
       isBlind = true;
       continue;
     }
-    const responses = placesOf(turn, "functionResponse");
+    const responses = findFunctionParts(turn, "functionResponse");
     if (responses.length > 0) yield* answer(open, responses, isBlind);
     else if (turn.role !== "assistant") yield* unanswered(open.splice(0));
     if (turn.role !== "assistant") continue;
     yield* unanswered(open);
-    open = placesOf(turn, "functionCall");
+    open = findFunctionParts(turn, "functionCall");
     isBlind = false;
   }
   // A history may end with calls that are still running. A request must not.
   if (fields !== undefined || turns.at(-1)?.role !== "assistant") yield* unanswered(open);
 }
 
-interface Place {
+/** A call or a response, and where it is. */
+interface FunctionPart {
   readonly path: string;
   readonly value: Fields;
 }
 
-function placesOf({ message, path }: CheckedMessage, key: string): Place[] {
-  return partsOf(message).flatMap((part, index) =>
+function findFunctionParts({ message, path }: CheckedMessage, key: string): FunctionPart[] {
+  return readParts(message).flatMap((part, index) =>
     part[key] === undefined ? [] : [{ path: `${path}.parts[${index}].${key}`, value: Object(part[key]) as Fields }],
   );
 }
 
-function partsOf({ parts }: Fields): readonly Fields[] {
+function readParts({ parts }: Fields): readonly Fields[] {
   return Array.isArray(parts) ? parts.map((part) => Object(part) as Fields) : [];
 }
 
 /** Removes each answered call from `open`. Calls with ids are answered by id, others by name. */
-function* answer(open: Place[], responses: readonly Place[], isBlind: boolean): Generator<Problem> {
+function* answer(open: FunctionPart[], responses: readonly FunctionPart[], isBlind: boolean): Generator<Problem> {
   for (const { path, value } of responses) {
     const index = open.findIndex(({ value: call }) =>
       value.id !== undefined && call.id !== undefined ? call.id === value.id : call.name === value.name,
     );
     if (index >= 0) open.splice(index, 1);
-    else if (!isBlind) yield problem("orphan-result", path, `answers no call of the turn before it: ${named(value)}`);
+    else if (!isBlind)
+      yield problem("orphan-result", path, `answers no call of the turn before it: ${describeCall(value)}`);
   }
 }
 
-function* unanswered(open: readonly Place[]): Generator<Problem> {
+function* unanswered(open: readonly FunctionPart[]): Generator<Problem> {
   for (const { path, value } of open) {
-    yield problem("unanswered-call", path, `has no functionResponse in the next content: ${named(value)}`);
+    yield problem("unanswered-call", path, `has no functionResponse in the next content: ${describeCall(value)}`);
   }
 }
 
-function named({ name, id }: Fields): string {
+function describeCall({ name, id }: Fields): string {
   return id === undefined ? String(name) : `${String(name)}, id ${JSON.stringify(id)}`;
 }
 
@@ -71,11 +73,11 @@ function named({ name, id }: Fields): string {
 function* checkParts({ turns }: CheckedRequest): Generator<Problem> {
   for (const turn of turns) {
     if (turn.isMalformed) continue;
-    if (partsOf(turn.message).length === 0) {
+    if (readParts(turn.message).length === 0) {
       yield problem("empty-message", `${turn.path}.parts`, "is an empty list; a content needs a part");
     }
     const foreign = turn.role === "assistant" ? "functionResponse" : "functionCall";
-    for (const { path } of placesOf(turn, foreign)) {
+    for (const { path } of findFunctionParts(turn, foreign)) {
       yield problem("block-role", path, `is not allowed in a content of role ${turn.message.role ?? "user"}`);
     }
   }
@@ -86,10 +88,10 @@ function* checkParts({ turns }: CheckedRequest): Generator<Problem> {
 function* checkSignatures({ turns, model }: CheckedRequest): Generator<Problem> {
   if (model === undefined || !/gemini-(?:[3-9]|\d\d)/.test(model)) return;
   const speaks = ({ role, message }: CheckedMessage) =>
-    role === "user" && partsOf(message).some((part) => part.functionResponse === undefined);
+    role === "user" && readParts(message).some((part) => part.functionResponse === undefined);
   for (const { role, message, path } of turns.slice(turns.findLastIndex(speaks) + 1)) {
-    const first = role === "assistant" ? partsOf(message).findIndex((part) => part.functionCall !== undefined) : -1;
-    if (first < 0 || partsOf(message)[first]?.thoughtSignature !== undefined) continue;
+    const first = role === "assistant" ? readParts(message).findIndex((part) => part.functionCall !== undefined) : -1;
+    if (first < 0 || readParts(message)[first]?.thoughtSignature !== undefined) continue;
     yield problem("thought-signature", `${path}.parts[${first}]`, "is a call without its thoughtSignature");
   }
 }

@@ -11,7 +11,7 @@ import { geminiRules } from "./gemini.ts";
 import { openAiRules } from "./openai.ts";
 import { responsesRules } from "./responses.ts";
 import { rfcRules } from "./rfc.ts";
-import { type CheckedMessage, type CheckedRequest, type Problem, problem, type RuleSet } from "./rule-set.ts";
+import { type CheckedMessage, type Problem, problem, type RuleSet } from "./rule-set.ts";
 
 /** The settings of `validateRequest` and `formatOfRequest`. */
 export interface ValidateOptions {
@@ -42,13 +42,16 @@ export interface ValidateOptions {
 export function validateRequest(request: object, options: ValidateOptions = {}): Problem[] {
   checkOptions(options);
   if (isRequestList(request)) return validateAll(request, options);
-  const opened = openRequest(request, options);
-  const { checked, problems } = readRequest(opened);
-  const { always, strict } = rules[opened.format.name];
+  const { messages, fields, key, model, format } = openRequest(request, options);
+  const problems = [...checkList(messages, key), ...checkTools(fields?.tools, format)];
+  const list: readonly unknown[] = Array.isArray(messages) ? messages : [];
+  const turns = list.map((message, index) => readTurn(message, `${key}[${index}]`, { format, problems }));
+  const checked = { turns, fields, model };
+  const { always, strict } = rules[format.name];
   const checks = options.strict === true ? [...always, ...strict] : always;
   // Do not spread into one push call: some hundred thousand arguments overflow the stack.
   for (const check of checks) for (const found of check(checked)) problems.push(found);
-  return inOrder(problems);
+  return sortProblems(problems);
 }
 
 /**
@@ -68,12 +71,11 @@ export function formatOfRequest(request: object, options: ValidateOptions = {}):
 
 /** Whether a value is a list of requests, and not of messages. */
 export function isRequestList(value: unknown): value is readonly object[] {
-  return Array.isArray(value) && value.length > 0 && value.every(isRequest);
-}
-
-function isRequest(value: unknown): boolean {
-  const { role, type, messages, input, contents } = Object(value) as Fields;
-  return role === undefined && type === undefined && [messages, input, contents].some(Array.isArray);
+  if (!Array.isArray(value) || value.length === 0) return false;
+  return value.every((each) => {
+    const { role, type, messages, input, contents } = Object(each) as Fields;
+    return role === undefined && type === undefined && [messages, input, contents].some(Array.isArray);
+  });
 }
 
 function validateAll(requests: readonly object[], options: ValidateOptions): Problem[] {
@@ -81,7 +83,7 @@ function validateAll(requests: readonly object[], options: ValidateOptions): Pro
   return requests.flatMap((request, index) => {
     const problems = validateRequest(request, options);
     const bound = formatOfRequest(request, options) === "anthropic" ? checkBinding(request as Fields) : undefined;
-    const all = bound === undefined ? problems : inOrder([...problems, bound]);
+    const all = bound === undefined ? problems : sortProblems([...problems, bound]);
     return all.map((each) => ({ ...each, path: `[${index}].${each.path}` }));
   });
 }
@@ -102,7 +104,7 @@ function checkOptions({ provider, strict }: ValidateOptions): void {
 }
 
 /** Sorts problems by message. Problems of the request itself come first. */
-function inOrder(problems: Problem[]): Problem[] {
+function sortProblems(problems: Problem[]): Problem[] {
   const indexOf = ({ path }: Problem) => Number(/^(?:messages|input|contents)\[(\d+)\]/.exec(path)?.[1] ?? -1);
   return problems
     .map((each) => ({ each, index: indexOf(each) }))
@@ -113,12 +115,6 @@ function inOrder(problems: Problem[]): Problem[] {
 const providers = ["anthropic", "openai"] as const;
 type Provider = (typeof providers)[number];
 
-interface ReadRequest {
-  readonly checked: CheckedRequest;
-  /** Problems of the shape: what could not be read. */
-  readonly problems: Problem[];
-}
-
 interface OpenedRequest {
   readonly messages: unknown;
   readonly fields: Fields | undefined;
@@ -127,29 +123,17 @@ interface OpenedRequest {
   readonly format: MessageFormat;
 }
 
-interface OpenOptions {
-  readonly provider?: Provider | undefined;
-  readonly format?: FormatName | undefined;
-}
-
 /** Finds the messages and their format, without reading the messages. */
-function openRequest(request: object, options: OpenOptions): OpenedRequest {
-  const { messages, fields, key } = messagesOf(request, options.format);
+function openRequest(request: object, options: ValidateOptions): OpenedRequest {
+  const { messages, fields, key } = findMessages(request, options.format);
   const model = typeof fields?.model === "string" ? fields.model : undefined;
-  const format = formatFor(Array.isArray(messages) ? messages : [], { ...options, model, key });
+  const format = findFormat(Array.isArray(messages) ? messages : [], { ...options, model, key });
   return { messages, fields, key, model, format };
-}
-
-function readRequest({ messages, fields, key, model, format }: OpenedRequest): ReadRequest {
-  const problems = [...listProblems(messages, key), ...toolProblems(fields?.tools, format)];
-  const list: readonly unknown[] = Array.isArray(messages) ? messages : [];
-  const turns = list.map((message, index) => readTurn(message, `${key}[${index}]`, { format, problems }));
-  return { checked: { turns, fields, model }, problems };
 }
 
 type MessagesKey = OpenedRequest["key"];
 
-function messagesOf(request: object, format: FormatName | undefined) {
+function findMessages(request: object, format: FormatName | undefined) {
   if (Array.isArray(request)) {
     return { messages: request as unknown, fields: undefined, key: "messages" as MessagesKey };
   }
@@ -168,12 +152,12 @@ function messagesOf(request: object, format: FormatName | undefined) {
   });
 }
 
-interface FormatHints extends OpenOptions {
+interface FormatHints extends ValidateOptions {
   readonly model: string | undefined;
   readonly key: MessagesKey;
 }
 
-function formatFor(messages: readonly unknown[], { provider, format, model, key }: FormatHints): MessageFormat {
+function findFormat(messages: readonly unknown[], { provider, format, model, key }: FormatHints): MessageFormat {
   if (format !== undefined) {
     const other = provider === "anthropic" ? ["openai", "responses"] : ["anthropic"];
     if (provider !== undefined && other.includes(format)) {
@@ -185,15 +169,14 @@ function formatFor(messages: readonly unknown[], { provider, format, model, key 
   if (key === "contents") return chooseFormat(messages, "gemini");
   if (provider === "anthropic") return chooseFormat(messages, "anthropic");
   const names: readonly FormatName[] | undefined = provider && ["openai", "responses"];
-  const claimed = claimingFormat(messages, names);
-  const isOpenAi = provider === "openai" || isOpenAiModel(model);
-  return claimed ?? chooseFormat(messages, isOpenAi ? "openai" : undefined);
+  const claimed = findClaim(messages, names);
+  if (claimed !== undefined) return claimed;
+  // Plain text in a common role fits every format. The model then shows whose it is.
+  const isOpenAiModel = model !== undefined && !/claude/i.test(model) && familyOfModel(model) !== undefined;
+  return chooseFormat(messages, provider === "openai" || isOpenAiModel ? "openai" : undefined);
 }
 
-function claimingFormat(
-  messages: readonly unknown[],
-  names: readonly FormatName[] | undefined,
-): MessageFormat | undefined {
+function findClaim(messages: readonly unknown[], names: readonly FormatName[] | undefined): MessageFormat | undefined {
   const candidates = formats.filter(({ name }) => names === undefined || names.includes(name));
   for (const message of messages) {
     if (typeof message !== "object" || message === null) continue;
@@ -203,13 +186,7 @@ function claimingFormat(
   return undefined;
 }
 
-/** Plain text in a common role fits every format. The model then shows whose it is. */
-function isOpenAiModel(model: string | undefined): boolean {
-  if (model === undefined || model.toLowerCase().includes("claude")) return false;
-  return familyOfModel(model) !== undefined;
-}
-
-function listProblems(messages: unknown, key: MessagesKey): Problem[] {
+function checkList(messages: unknown, key: MessagesKey): Problem[] {
   // The responses API accepts plain text too.
   if (key === "input" && typeof messages === "string") return [];
   if (!Array.isArray(messages)) return [problem("shape", key, `must be an array, not ${typeName(messages)}`)];
@@ -230,7 +207,7 @@ function readTurn(
   }
 }
 
-function toolProblems(tools: unknown, format: MessageFormat): Problem[] {
+function checkTools(tools: unknown, format: MessageFormat): Problem[] {
   // The AI SDK has tools as an object, by name.
   if (tools === undefined || tools === null || format.name === "ai-sdk") return [];
   if (!Array.isArray(tools)) return [problem("shape", "tools", `must be an array, not ${typeName(tools)}`)];

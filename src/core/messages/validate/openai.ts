@@ -1,4 +1,5 @@
 /** What OpenAI's chat completions refuse, from API errors (quoted in issues) and the SDK's types (6.49, 2026-11). */
+import type { Fields } from "../../text/index.ts";
 import {
   type CallReference,
   checkArguments,
@@ -23,15 +24,15 @@ const longestId = 40; // "string too long. Expected a string with maximum length
 /** Roles may repeat, and an id may be used again in a later turn: calls are paired with the tool messages directly
  *  after them. */
 const pairing: Pairing = {
-  callsOf: (turn) => callsOf(turn).map(({ id, path }) => ({ id, path: `${path}.id` })),
-  resultsOf: ({ role, message, path }) =>
+  findCalls: (turn) => readToolCalls(turn).map(({ id, path }) => ({ id, path: `${path}.id` })),
+  findResults: ({ role, message, path }) =>
     role === "tool" && message.role === "tool" ? [{ id: message.tool_call_id, path: `${path}.tool_call_id` }] : [],
   lack: "no tool message directly after its message",
 };
 
 const mediaRole: BlockRule = ({ type }, place) => {
   const { role } = place.turn;
-  if (role === "user" || !mediaTypes.has(type)) return undefined;
+  if (role === "user" || (type !== "image_url" && type !== "input_audio" && type !== "file")) return undefined;
   return problem(
     "block-role",
     `${blockPath(place)}.type`,
@@ -39,23 +40,15 @@ const mediaRole: BlockRule = ({ type }, place) => {
   );
 };
 
-const mediaTypes: ReadonlySet<unknown> = new Set(["image_url", "input_audio", "file"]);
-
 export const openAiRules: RuleSet = {
   always: [(request) => checkPairing(request, pairing), checkToolCalls, checkEmptyMessages, eachBlock([mediaRole])],
   strict: [(request) => findReusedIds(request, pairing)],
 };
 
-interface ToolCall extends CallReference {
-  readonly name: unknown;
-  readonly call: Readonly<Record<string, unknown>>;
-}
-
-function callsOf({ role, message, path }: CheckedMessage): ToolCall[] {
+function readToolCalls({ role, message, path }: CheckedMessage): (CallReference & { readonly call: Fields })[] {
   if (role !== "assistant" || !Array.isArray(message.tool_calls)) return [];
   return message.tool_calls.map((call, index) => ({
     id: call.id,
-    name: call.function?.name,
     call,
     path: `${path}.tool_calls[${index}]`,
   }));
@@ -64,12 +57,12 @@ function callsOf({ role, message, path }: CheckedMessage): ToolCall[] {
 /** Rules `empty-tool-calls`, `tool-id` and `call-arguments`. */
 function* checkToolCalls({ turns }: CheckedRequest): Generator<Problem> {
   for (const turn of turns) {
-    for (const result of pairing.resultsOf(turn)) yield* checkIdLength(result, longestId);
+    for (const result of pairing.findResults(turn)) yield* checkIdLength(result, longestId);
     const { tool_calls } = turn.message;
     if (Array.isArray(tool_calls) && tool_calls.length === 0) {
       yield problem("empty-tool-calls", `${turn.path}.tool_calls`, "is an empty list; leave it out");
     }
-    for (const { id, path, call } of callsOf(turn)) {
+    for (const { id, path, call } of readToolCalls(turn)) {
       yield* checkIdLength({ id, path: `${path}.id` }, longestId);
       if (typeof call.function !== "object" || call.function === null) continue;
       const { arguments: text } = call.function as { readonly arguments?: unknown };

@@ -1,10 +1,10 @@
 /** Pairs calls and results in any format: each call is answered once, by results that follow directly. */
 
-import { blocksOf, type CheckedMessage, type CheckedRequest, type Problem, problem, shownValue } from "./rule-set.ts";
+import { type CheckedMessage, type CheckedRequest, getBlocks, type Problem, problem, quoteValue } from "./rule-set.ts";
 
 export interface Pairing {
-  callsOf(turn: CheckedMessage): readonly CallReference[];
-  resultsOf(turn: CheckedMessage): readonly CallReference[];
+  findCalls(turn: CheckedMessage): readonly CallReference[];
+  findResults(turn: CheckedMessage): readonly CallReference[];
   /** Whether the results may come after this message, which has none itself. */
   keepsCallsOpen?(turn: CheckedMessage, previous: CheckedMessage | undefined): boolean;
   /** Whether an id may be used only once in a request, and not only once in a turn. */
@@ -23,7 +23,10 @@ export function* checkPairing({ turns, fields }: CheckedRequest, pairing: Pairin
   const state: PairingState = { open: new Map(), earlier: new Map(), isBlind: false };
   let previous: CheckedMessage | undefined;
   for (const turn of turns) {
-    yield* checkTurn(turn, previous, { pairing, state });
+    if (turn.isMalformed) {
+      state.open.clear();
+      state.isBlind = true;
+    } else yield* checkTurn(turn, previous, { pairing, state });
     previous = turn;
   }
   // A history may end with calls that are still running. A request must not.
@@ -44,30 +47,17 @@ function* checkTurn(
   previous: CheckedMessage | undefined,
   { pairing, state }: { pairing: Pairing; state: PairingState },
 ): Generator<Problem> {
-  if (turn.isMalformed) {
-    state.open.clear();
-    state.isBlind = true;
-    return;
-  }
-  const calls = pairing.callsOf(turn);
-  const results = pairing.resultsOf(turn);
+  const calls = pairing.findCalls(turn);
+  const results = pairing.findResults(turn);
   if (results.length > 0) yield* answerCalls(results, state);
   else if (pairing.keepsCallsOpen?.(turn, previous) !== true) yield* closeCalls(state, pairing);
   if (turn.role === "assistant") state.isBlind = false;
-  if (calls.length > 0) yield* openCalls(calls, { pairing, state });
-}
-
-function* openCalls(
-  calls: readonly CallReference[],
-  { pairing, state }: { pairing: Pairing; state: PairingState },
-): Generator<Problem> {
-  const { open, earlier } = state;
   for (const { id, path } of calls) {
     if (!isId(id)) continue;
-    const inTurn = open.get(id)?.path;
-    const known = inTurn ?? (pairing.areIdsUnique === true ? earlier.get(id) : undefined);
-    if (known !== undefined) yield problem("duplicate-call-id", path, `${shownValue(id)} is already used in ${known}`);
-    if (inTurn === undefined) open.set(id, { id, path, isAnswered: false });
+    const inTurn = state.open.get(id)?.path;
+    const known = inTurn ?? (pairing.areIdsUnique === true ? state.earlier.get(id) : undefined);
+    if (known !== undefined) yield problem("duplicate-call-id", path, `${quoteValue(id)} is already used in ${known}`);
+    if (inTurn === undefined) state.open.set(id, { id, path, isAnswered: false });
   }
 }
 
@@ -76,20 +66,20 @@ function* answerCalls(results: readonly CallReference[], state: PairingState): G
     if (!isId(id)) continue;
     const call = state.open.get(id);
     if (call?.isAnswered === true) {
-      yield problem("duplicate-result", path, `is a second result for ${shownValue(id)}; a call has only one`);
+      yield problem("duplicate-result", path, `is a second result for ${quoteValue(id)}; a call has only one`);
     } else if (call !== undefined) {
       call.isAnswered = true;
     } else if (!state.isBlind) {
       const earlier = state.earlier.get(id);
       const why = earlier === undefined ? "is not the id of any call" : `was called earlier, in ${earlier}`;
-      yield problem("orphan-result", path, `answers no call of the previous turn: ${shownValue(id)} ${why}`);
+      yield problem("orphan-result", path, `answers no call of the previous turn: ${quoteValue(id)} ${why}`);
     }
   }
 }
 
 function* closeCalls({ open, earlier }: PairingState, { lack }: Pairing): Generator<Problem> {
   for (const { id, path, isAnswered } of open.values()) {
-    if (!isAnswered) yield problem("unanswered-call", path, `${shownValue(id)} has ${lack}`);
+    if (!isAnswered) yield problem("unanswered-call", path, `${quoteValue(id)} has ${lack}`);
     earlier.set(id, path);
   }
   open.clear();
@@ -98,8 +88,8 @@ function* closeCalls({ open, earlier }: PairingState, { lack }: Pairing): Genera
 /** Rule `tool-id`: a call or result without an id cannot be paired, and only this rule reports it. */
 export function* checkIds({ turns }: CheckedRequest, pairing: Pairing): Generator<Problem> {
   for (const turn of turns) {
-    for (const { id, path } of [...pairing.callsOf(turn), ...pairing.resultsOf(turn)]) {
-      if (!isId(id)) yield problem("tool-id", path, `must be a non-empty string, not ${shownValue(id)}`);
+    for (const { id, path } of [...pairing.findCalls(turn), ...pairing.findResults(turn)]) {
+      if (!isId(id)) yield problem("tool-id", path, `must be a non-empty string, not ${quoteValue(id)}`);
     }
   }
 }
@@ -112,11 +102,11 @@ function isId(id: unknown): boolean {
 export function* findReusedIds({ turns }: CheckedRequest, pairing: Pairing): Generator<Problem> {
   const seen = new Map<unknown, string>();
   for (const turn of turns) {
-    const calls = turn.isMalformed ? [] : pairing.callsOf(turn);
+    const calls = turn.isMalformed ? [] : pairing.findCalls(turn);
     for (const { id, path } of calls) {
       const known = seen.get(id);
       if (known === undefined) continue;
-      const message = `${shownValue(id)} is also the id of ${known}; some providers require unique ids`;
+      const message = `${quoteValue(id)} is also the id of ${known}; some providers require unique ids`;
       yield { ...problem("reused-call-id", path, message), severity: "warning" };
     }
     for (const { id, path } of calls) seen.set(id, path);
@@ -140,22 +130,17 @@ export function* checkArguments(text: unknown, path: string): Generator<Problem>
     yield problem("call-arguments", path, 'is empty; use "{}" for a call without arguments');
     return;
   }
-  if (!isJson(text)) yield problem("call-arguments", path, "is not valid JSON");
-}
-
-function isJson(text: string): boolean {
   try {
     JSON.parse(text);
-    return true;
   } catch {
-    return false;
+    yield problem("call-arguments", path, "is not valid JSON");
   }
 }
 
 /** Returns the ids of all blocks of a type, with their paths. */
 export function referencesIn(turn: CheckedMessage, type: string, key: string): CallReference[] {
   const found: CallReference[] = [];
-  for (const [index, part] of blocksOf(turn).entries()) {
+  for (const [index, part] of getBlocks(turn).entries()) {
     if (part.type === type) found.push({ id: part[key], path: `${turn.path}.content[${index}].${key}` });
   }
   return found;

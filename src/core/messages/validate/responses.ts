@@ -6,23 +6,21 @@ import {
   type CheckedRequest,
   type Problem,
   problem,
+  quoteValue,
   type RuleSet,
-  shownValue,
 } from "./rule-set.ts";
 
-const longestId = 64; // "string too long. Expected a string with maximum length 64", of call_id
-
 export const responsesRules: RuleSet = {
-  always: [checkCalls, checkReasoning, checkItemIds, checkFunctionCalls, checkApprovals],
-  strict: [checkReasoningWithoutId],
+  always: [checkCalls, (request) => checkReasoning(request, true), checkItemIds, checkFunctionCalls, checkApprovals],
+  strict: [(request) => checkReasoning(request, false)],
 };
 
 /** Returns the call of an item, such as `function_call`, which `function_call_output` answers. */
-function callOf({ message, path }: CheckedMessage): CallReference | undefined {
+function findCall({ message, path }: CheckedMessage): CallReference | undefined {
   return callTypes.has(message.type) ? { id: message.call_id, path: `${path}.call_id` } : undefined;
 }
 
-function resultOf({ message, path }: CheckedMessage): CallReference | undefined {
+function findResult({ message, path }: CheckedMessage): CallReference | undefined {
   const { type } = message;
   if (typeof type !== "string" || !type.endsWith("_output") || !callTypes.has(type.slice(0, -7))) return undefined;
   // The output of a local shell has the id of its call in `id`.
@@ -32,7 +30,7 @@ function resultOf({ message, path }: CheckedMessage): CallReference | undefined 
 
 /** A tool's output is not the model's, even if the format reads it as `assistant` because it cannot be edited. */
 function isOfModel(turn: CheckedMessage): boolean {
-  return turn.role === "assistant" && resultOf(turn) === undefined && turn.message.type !== "mcp_approval_response";
+  return turn.role === "assistant" && findResult(turn) === undefined && turn.message.type !== "mcp_approval_response";
 }
 
 const callTypes: ReadonlySet<unknown> = new Set([
@@ -46,45 +44,35 @@ const callTypes: ReadonlySet<unknown> = new Set([
 
 /** Rules `orphan-result`, `duplicate-result`, `duplicate-call-id` and `unanswered-call`. */
 function* checkCalls({ turns, fields }: CheckedRequest): Generator<Problem> {
-  const calls: Calls = new Map();
+  const calls = new Map<unknown, { readonly path: string; readonly index: number; isAnswered: boolean }>();
   // The call may be in what the provider holds of the conversation, or in an item that could not be read.
   let isBlind = hasStoredItems(fields);
   for (const [index, turn] of turns.entries()) {
     isBlind ||= turn.isMalformed || turn.message.type === "item_reference";
-    const [call, result] = [callOf(turn), resultOf(turn)];
-    if (call !== undefined) yield* addCall({ ...call, index }, calls);
+    const [call, result] = [findCall(turn), findResult(turn)];
+    if (call !== undefined) {
+      const known = calls.get(call.id);
+      if (known?.isAnswered === false) {
+        yield problem("duplicate-call-id", call.path, `${quoteValue(call.id)} is already used in ${known.path}`);
+      }
+      calls.set(call.id, { path: call.path, index, isAnswered: false });
+    }
     if (result === undefined || (isBlind && !calls.has(result.id))) continue;
-    yield* answerCall(result, calls);
+    yield* answerCall(result, calls.get(result.id));
   }
   if (turns.some(({ isMalformed }) => isMalformed)) return;
   // In a bare list, the model's last items may still wait for their results.
   const end = fields === undefined ? turns.findLastIndex((turn) => !isOfModel(turn)) : turns.length;
-  for (const [id, { path, index, isAnswered }] of calls) {
-    if (isAnswered || index > end) continue;
-    yield problem("unanswered-call", path, `${shownValue(id)} has no output after it`);
+  const unanswered = [...calls].filter(([, { index, isAnswered }]) => !isAnswered && index <= end);
+  for (const [id, { path }] of unanswered) {
+    yield problem("unanswered-call", path, `${quoteValue(id)} has no output after it`);
   }
 }
 
-interface Call {
-  readonly path: string;
-  readonly index: number;
-  isAnswered: boolean;
-}
-type Calls = Map<unknown, Call>;
-
-function* addCall({ id, path, index }: CallReference & { index: number }, calls: Calls): Generator<Problem> {
-  const known = calls.get(id);
-  if (known?.isAnswered === false) {
-    yield problem("duplicate-call-id", path, `${shownValue(id)} is already used in ${known.path}`);
-  }
-  calls.set(id, { path, index, isAnswered: false });
-}
-
-function* answerCall({ id, path }: CallReference, calls: Calls): Generator<Problem> {
-  const call = calls.get(id);
+function* answerCall({ id, path }: CallReference, call: { isAnswered: boolean } | undefined): Generator<Problem> {
   if (call === undefined)
-    yield problem("orphan-result", path, `answers no call: ${shownValue(id)} is not the id of an earlier call`);
-  else if (call.isAnswered) yield problem("duplicate-result", path, `is a second result for ${shownValue(id)}`);
+    yield problem("orphan-result", path, `answers no call: ${quoteValue(id)} is not the id of an earlier call`);
+  else if (call.isAnswered) yield problem("duplicate-result", path, `is a second result for ${quoteValue(id)}`);
   else call.isAnswered = true;
 }
 
@@ -93,24 +81,13 @@ function hasStoredItems(fields: CheckedRequest["fields"]): boolean {
   return (previous_response_id ?? conversation ?? undefined) !== undefined;
 }
 
-/** Rule `reasoning-alone`: "reasoning was provided without its required following item". */
-function* checkReasoning({ turns }: CheckedRequest): Generator<Problem> {
-  yield* reasoningAlone(turns, ({ message }) => typeof message.id === "string");
-}
-
-/** Without an id the API cannot look up the pair, so it may accept the item. */
-function* checkReasoningWithoutId({ turns }: CheckedRequest): Generator<Problem> {
-  yield* reasoningAlone(turns, ({ message }) => typeof message.id !== "string");
-}
-
-function* reasoningAlone(
-  turns: readonly CheckedMessage[],
-  isMeant: (turn: CheckedMessage) => boolean,
-): Generator<Problem> {
+/** Rule `reasoning-alone`: "reasoning was provided without its required following item". Without an id the API cannot
+ *  look up the pair, so it may accept the item. */
+function* checkReasoning({ turns }: CheckedRequest, isWithId: boolean): Generator<Problem> {
   let isFollowed = false;
   for (const turn of turns.toReversed()) {
     if (turn.message.type !== "reasoning") isFollowed = isOfModel(turn) || turn.isMalformed;
-    else if (!isFollowed && isMeant(turn)) {
+    else if (!isFollowed && (typeof turn.message.id === "string") === isWithId) {
       yield problem("reasoning-alone", turn.path, "is reasoning without the item that must follow it");
     }
   }
@@ -125,23 +102,19 @@ function* checkItemIds({ turns }: CheckedRequest): Generator<Problem> {
     const known = seen.get(id);
     if (known !== undefined) yield problem("duplicate-item-id", `${path}.id`, `"${id}" is already used in ${known}`);
     else seen.set(id, path);
-    const prefix = idPrefixes.get(type);
+    const prefix = type === "function_call" ? "fc" : type === "reasoning" ? "rs" : undefined;
     if (prefix !== undefined && !id.startsWith(prefix)) {
       yield problem("item-id", `${path}.id`, `"${id}" must begin with "${prefix}"; you can also leave it out`);
     }
   }
 }
 
-const idPrefixes: ReadonlyMap<unknown, string> = new Map([
-  ["function_call", "fc"],
-  ["reasoning", "rs"],
-]);
-
 /** Rules `tool-id` and `call-arguments`. */
 function* checkFunctionCalls({ turns }: CheckedRequest): Generator<Problem> {
   for (const turn of turns) {
-    const call = callOf(turn);
-    if (call !== undefined) yield* checkIdLength(call, longestId);
+    const call = findCall(turn);
+    // "string too long. Expected a string with maximum length 64", of call_id
+    if (call !== undefined) yield* checkIdLength(call, 64);
     if (turn.message.type === "function_call") {
       yield* checkArguments(turn.message.arguments, `${turn.path}.arguments`);
     }

@@ -43,7 +43,7 @@ export function problem(rule: string, path: string, message: string): Problem {
 }
 
 /** Shows a value of a request in the message of a problem. */
-export function shownValue(value: unknown): string {
+export function quoteValue(value: unknown): string {
   return JSON.stringify(value) ?? "undefined";
 }
 
@@ -59,7 +59,7 @@ export type BlockRule = (block: Fields, place: BlockPlace) => Problem | undefine
 export function eachBlock(rules: readonly BlockRule[]): Check {
   return function* ({ turns }) {
     for (const turn of turns) {
-      const blocks = blocksOf(turn);
+      const blocks = getBlocks(turn);
       const place = { turn, index: 0 };
       for (; place.index < blocks.length; place.index++) {
         for (const rule of rules) {
@@ -71,12 +71,21 @@ export function eachBlock(rules: readonly BlockRule[]): Check {
   };
 }
 
+/** Rule `block-role`: refuses a block whose type belongs to other roles. Types that are not listed may be new ones. */
+export function allowRoles(roles: ReadonlyMap<unknown, readonly Role[]>): BlockRule {
+  return ({ type }, place) => {
+    const { role } = place.turn;
+    if (role === undefined || roles.get(type)?.includes(role) !== false) return undefined;
+    return problem("block-role", `${blockPath(place)}.type`, `${type} is not allowed in a message of role ${role}`);
+  };
+}
+
 export function blockPath({ turn, index }: BlockPlace): string {
   return `${turn.path}.content[${index}]`;
 }
 
 /** Returns the blocks of a content list, and none for plain text. */
-export function blocksOf({ message }: CheckedMessage): readonly Fields[] {
+export function getBlocks({ message }: CheckedMessage): readonly Fields[] {
   return Array.isArray(message.content) ? message.content : [];
 }
 
