@@ -3,8 +3,10 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, isAbsolute, join } from "node:path";
 import { rolldown } from "rolldown";
+import { readData } from "./share-data.mjs";
+import { isExternal } from "./third-party.mjs";
 
-export async function bundleCommand(dist) {
+export async function bundleCommand(dist, collector) {
   const common = await commonModules(dist);
   const bundle = join(dist, "cli/bundle");
   const build = await rolldown({
@@ -14,10 +16,12 @@ export async function bundleCommand(dist) {
       {
         name: "quick-start",
         renderChunk: importBuiltinsDirectly,
-        load: (id) => readVocabulary(id) ?? withoutLanguages(id) ?? withoutHelpers(id),
+        load: (id) => withoutLanguages(id) ?? withoutHelpers(id),
       },
+      readData(dist),
+      collector.plugin,
     ],
-    external: (id) => !isOwn(id) && !isBundled(id),
+    external: isExternal,
     logLevel: "silent",
   });
   await build.write({
@@ -32,14 +36,19 @@ export async function bundleCommand(dist) {
     },
   });
   await build.close();
-  await bundleStatusLine(dist);
-  await bundleAlone(dist, "plugin-hooks.js");
-  await bundleAlone(dist, "database-reader.js");
+  for (const program of alone) await bundleAlone(dist, program, collector);
   await bundleMain(dist);
   rmSync(join(bundle, "main.js"));
   skipDoors(join(dist, "cli"));
-  writeFileSync(join(bundle, "LICENSES.txt"), bundled.map(licenceOf).join("\n\n"));
 }
+
+/** Programs in files of their own. The status line runs after every answer of an agent, and reads a sixth of what common.js has.
+ *  The hooks run inside a client. The command starts the reader of databases as a process. */
+const alone = [
+  { name: "status", file: "cli/spend/status-line.js", prefix: "status" },
+  { name: "plugin-hooks", file: "cli/plugin-hooks.js", prefix: "hooks" },
+  { name: "database-reader", file: "cli/database-reader.js", prefix: "database" },
+];
 
 /** Loaded with import(), but needed by every counter, or in every repository. Loading them does hardly any work. */
 const nearlyAlways = /pretoken-classes|[\\/]ignore-rules\.js$|[\\/]node_modules[\\/]ignore[\\/]/;
@@ -62,34 +71,20 @@ async function bundleMain(dist) {
   await build.close();
 }
 
-/** What plugins load inside a client, and a program that the command starts, are files of their own. */
-async function bundleAlone(dist, name) {
+async function bundleAlone(dist, { name, file, prefix }, collector) {
   const build = await rolldown({
-    input: join(dist, "cli", name),
+    input: { [name]: join(dist, file) },
     platform: "node",
-    plugins: [{ name: "vocabulary", load: readVocabulary }],
-    external: (id) => !isOwn(id),
+    plugins: [
+      { name: "quick-start", renderChunk: importBuiltinsDirectly, load: withoutLanguages },
+      readData(dist),
+      collector.plugin,
+    ],
+    external: isExternal,
     logLevel: "silent",
   });
-  await build.write({
-    file: join(dist, "cli/bundle", name),
-    format: "esm",
-    codeSplitting: false,
-    minify,
-  });
-  await build.close();
-}
-
-/** The status line runs after every answer of an agent. In files of its own it reads a sixth of what common.js has. */
-async function bundleStatusLine(dist) {
-  const build = await rolldown({
-    input: { status: join(dist, "cli/spend/status-line.js") },
-    platform: "node",
-    plugins: [{ name: "quick-start", renderChunk: importBuiltinsDirectly }],
-    external: (id) => !isOwn(id),
-    logLevel: "silent",
-  });
-  await build.write({ dir: join(dist, "cli/bundle"), format: "esm", chunkFileNames: "status-[name].js", minify });
+  const dir = join(dist, "cli/bundle");
+  await build.write({ dir, format: "esm", chunkFileNames: `${prefix}-[name].js`, minify });
   await build.close();
 }
 
@@ -119,30 +114,6 @@ function skipDoors(folder) {
 
 function isOwn(id) {
   return id.startsWith(".") || isAbsolute(id);
-}
-
-/** Packages of a hundred files or so. They are read whenever a project has packs or a configuration of its own, and when
- *  an MCP client starts a server and waits for it. */
-const bundled = ["zod", "yaml", "ignore", "diff", "@modelcontextprotocol/server", "@modelcontextprotocol/core"];
-
-function isBundled(id) {
-  return bundled.some((name) => id === name || id.startsWith(`${name}/`));
-}
-
-function licenceOf(name) {
-  const folder = new URL(`../node_modules/${name}/`, import.meta.url);
-  const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
-  return `${name}\n\n${readFileSync(new URL(file, folder), "utf8").trim()}`;
-}
-
-/** The vocabulary is 437 kB that hardly compresses. The command reads the library's copy, so the package holds it once. It
- *  reads the file as text: compiling it as a module takes four times as long. */
-function readVocabulary(id) {
-  if (!id.endsWith("vocabulary.data.js")) return null;
-  return `import { readFileSync } from "node:fs";
-    const source = readFileSync(new URL("../../tokens/vocabulary.data.js", import.meta.url), "latin1");
-    const [, slots, , displacements] = source.split('"');
-    export const packedVocabulary = { slots, displacements };`;
 }
 
 /** zod brings its messages in fifty languages; ours are our own. */

@@ -5,7 +5,7 @@ import type { Project, Violation } from "./violation.ts";
 
 /** Lowest first. The folders of one group do not know each other. Those that do not exist yet have their place already. */
 export const layerGroups: readonly (readonly string[])[] = [
-  ["errors.ts"],
+  ["errors.ts", "bytes.ts"],
   ["tokens", "store"],
   ["text"],
   ["messages"],
@@ -76,6 +76,7 @@ export function resolveImport(path: string, specifier: string): string {
 /** Beside the index of a folder: what is loaded only where it is asked for by name. */
 const otherDoors: ReadonlySet<string> = new Set([
   "src/errors.ts",
+  "src/bytes.ts",
   "src/store/postgres.ts",
   "src/store/sqlite.ts",
   "src/integrations/ai-sdk.ts",

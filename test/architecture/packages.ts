@@ -13,7 +13,8 @@ interface PackageRule {
 
 /** All that pure code may use. */
 const purePackages: ReadonlyMap<string, PackageRule> = new Map([
-  ["gpt-tokenizer", { lazy: true, allows: (path) => path === "src/tokens/exact.ts" }],
+  // The build replaces these files by their values, and src/tokens/exact.ts loads them with import().
+  ["gpt-tokenizer", { lazy: false, allows: (path) => /^src\/tokens\/(o200k|cl100k)\.ts$/.test(path) }],
   ["libsql", { lazy: true, allows: (path) => isDriver(path) || path === "src/store/sqlite-connection.ts" }],
   ["pg", { lazy: true, allows: isDriver }],
   // Only fetched pages need it: src/text/index.ts loads the file that uses it with import().
@@ -54,7 +55,7 @@ function packageProblem(path: string, { specifier = "", kind }: Import): string 
 
 function missingProblem(specifier: string, project: Project): string | undefined {
   if (project.dependencies.has(packageOf(specifier))) return undefined;
-  return "is not among the dependencies in package.json, so an installed plimsoll would not find it.";
+  return "is neither in package.json nor bundled by scripts/third-party.mjs, so an installed plimsoll would not find it.";
 }
 
 /** `@scope/name/file` → `@scope/name`. */

@@ -23,7 +23,8 @@ const lazyTargets: readonly { matches(target: string): boolean; what: string }[]
   { matches: (target) => /^(libsql|pg)$/.test(target), what: "a database" },
   { matches: (target) => target === "gpt-tokenizer", what: "a tokenizer" },
   {
-    matches: (target) => /^src\/tokens\/(exact|estimator|features|scan-words|pretoken|.*\.data)\.ts$/.test(target),
+    matches: (target) =>
+      /^src\/tokens\/(exact|o200k|cl100k|estimator|features|scan-words|pretoken|.*\.data)\.ts$/.test(target),
     what: "a counter's tables",
   },
   { matches: (target) => /^src\/cli\/commands\/(?!index\.ts)/.test(target), what: "a command" },
