@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { createMemoryStore, openStore, readEvents, type Store } from "../store/index.ts";
+import { loadDriver } from "../store/sqlite-driver.ts";
 import { createCounter } from "../tokens/index.ts";
 import { createFallbackStores } from "./fallback-store.ts";
 import { type BudgetCall, createRequestFitter, type RequestFitterOptions } from "./request-fitter.ts";
@@ -171,8 +172,7 @@ describe("a SQLite file", () => {
     const store = await openStore({ place: path, waitMs: 300 });
     const { ask, errors } = open({ store, sessionId: "s" });
     await ask(1);
-    const { default: Database } = await import("libsql");
-    const lock = new Database(path);
+    const lock = new (await loadDriver())(path);
     lock.exec("BEGIN EXCLUSIVE");
     const { reduction } = await ask(30);
     expect(reduction.isEpoch).toBe(true);

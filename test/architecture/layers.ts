@@ -79,6 +79,7 @@ const otherDoors: ReadonlySet<string> = new Set([
   "src/bytes.ts",
   "src/store/postgres.ts",
   "src/store/sqlite.ts",
+  "src/store/sqlite-driver.ts",
   "src/integrations/ai-sdk.ts",
   "src/integrations/fetch.ts",
   "src/integrations/anthropic.ts",

@@ -15,7 +15,7 @@ interface PackageRule {
 const purePackages: ReadonlyMap<string, PackageRule> = new Map([
   // The build replaces these files by their values, and src/tokens/exact.ts loads them with import().
   ["gpt-tokenizer", { lazy: false, allows: (path) => /^src\/tokens\/(o200k|cl100k)\.ts$/.test(path) }],
-  ["libsql", { lazy: true, allows: (path) => isDriver(path) || path === "src/store/sqlite-connection.ts" }],
+  ["libsql", { lazy: true, allows: isDriver }],
   ["pg", { lazy: true, allows: isDriver }],
   // Only fetched pages need it: src/text/index.ts loads the file that uses it with import().
   ["parse5", { lazy: false, allows: (path: string) => path === "src/text/convert-html.ts" }],
