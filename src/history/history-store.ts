@@ -1,5 +1,6 @@
 /** What the store keeps of a session: its checkpoint, the originals of trimmed content, and the times of its calls. */
 
+import { Buffer } from "../bytes.ts";
 import { ContextError } from "../errors.ts";
 import type { CountedPart } from "../messages/index.ts";
 import type { MaintainedStore, Store } from "../store/index.ts";

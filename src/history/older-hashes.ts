@@ -1,6 +1,7 @@
 /** Reads what earlier versions stored about histories. They recognised messages by a hash of 96 bits without a key, for
  *  which anybody can find two messages alike. It is computed once more, to give what was stored keyed hashes. */
-import { createHash } from "node:crypto";
+import { Buffer } from "../bytes.ts";
+import { createHash } from "../crypto.ts";
 import { ContextError } from "../errors.ts";
 import { hashMessage, isMessageContent, isResultBlock } from "../messages/index.ts";
 import type { KeyedHash } from "../text/index.ts";

@@ -1,4 +1,5 @@
 /** Callbacks of a caller that cannot stop a call. */
+import { Buffer } from "../bytes.ts";
 import type { Counter } from "../tokens/index.ts";
 import type { ReportFailure } from "./report-failure.ts";
 

@@ -1,6 +1,8 @@
 /** Delivers one result: room in the ledger → result → its share → page → store → ledger → work log → evict → record.
  *  The store has everything before the page is sent, so a continuation also works in another process. */
+
 import { type CallShare, type Ledger, leastAllocation } from "../budget/index.ts";
+import { Buffer } from "../bytes.ts";
 import { ContextError } from "../errors.ts";
 import { messageOf, shorten } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";

@@ -1,7 +1,8 @@
 /** Plimsoll's block in a person's file. Files are byte strings, so every byte outside the block is kept. Removing the
  *  block restores the file exactly, because the bytes added around it can be recognised. */
 
-import { createHash, type Hash } from "node:crypto";
+import { Buffer } from "../bytes.ts";
+import { createHash, type Hash } from "../crypto.ts";
 import { ContextError } from "../errors.ts";
 import { closes, type Fence, fenceAt, forEachLine, type Line } from "./fences.ts";
 

@@ -1,7 +1,7 @@
 /** Ids of originals: tool results that were shortened, trimmed or stored. Every part of the library takes its ids from
  *  here, so that an id names one original, whatever made it. Ids are names: they are sent, so every process derives the
  *  same ones from the same conversation. */
-import { createHash } from "node:crypto";
+import { createHash } from "../crypto.ts";
 
 /** Returns the id of what these facts identify: 16 base32 characters, 80 bits. Pass at least one fact that no file can
  *  know, such as the provider's id of a call, so that a file cannot contain the id. */

@@ -36,11 +36,9 @@ export function checkPackages(source: Source, project: Project): Violation[] {
   });
 }
 
-/** A hash is computation: the same text gives the same bytes everywhere. */
-const computingBuiltins = ["node:crypto"];
-
 function builtinProblem(path: string, specifier: string): string | undefined {
-  if (!isPure(path) || isDriver(path) || computingBuiltins.includes(specifier)) return undefined;
+  if (!isPure(path) || isDriver(path)) return undefined;
+  if (specifier === "node:crypto") return "is missing in Workers and browsers. Import from src/crypto.ts.";
   return "is not pure, and everything below the workspace is. Let the caller pass in what it gives.";
 }
 
