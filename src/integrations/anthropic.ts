@@ -2,7 +2,6 @@
 import { createRecallTool, type RecallDefinition, type RecallSource, type RecallTool } from "../history/index.ts";
 import type { Fields } from "../text/index.ts";
 import type { CallEvent, CallSummary, WithSummary } from "./call-events.ts";
-import { recallOriginal } from "./conversation-intake.ts";
 import {
   addedMarkers,
   anthropicMarkers,
@@ -14,6 +13,7 @@ import {
   modeFor,
   placeMarkers,
 } from "./place-markers.ts";
+import { recallOriginal } from "./recall-original.ts";
 import {
   type BudgetCall,
   checkBudgetOptions,
