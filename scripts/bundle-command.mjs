@@ -1,13 +1,15 @@
 /** Joins what the command loads into few files: reading a hundred small modules took longer than the work of most commands.
  *  The modules of dist/ stay as they are, for the library's doors and for tests; dist/cli/main.js then loads dist/cli/bundle/. */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, isAbsolute, join } from "node:path";
+import { basename, join } from "node:path";
 import { rolldown } from "rolldown";
+import { findModules } from "./find-modules.mjs";
 import { readData } from "./share-data.mjs";
 import { isExternal } from "./third-party.mjs";
 
 export async function bundleCommand(dist, collector) {
-  const common = await commonModules(dist);
+  // What every run of inject needs is most of what other commands need.
+  const common = await findModules(["cli/run-cli.js", "cli/commands/inject.js"].map((name) => join(dist, name)));
   const bundle = join(dist, "cli/bundle");
   const build = await rolldown({
     input: join(dist, "cli/main.js"),
@@ -112,10 +114,6 @@ function skipDoors(folder) {
   for (const name of files) if (doors.has(basename(name))) rmSync(join(folder, name));
 }
 
-function isOwn(id) {
-  return id.startsWith(".") || isAbsolute(id);
-}
-
 /** zod brings its messages in fifty languages; ours are our own. */
 function withoutLanguages(id) {
   return /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/.test(id) ? 'export { default as en } from "./en.js";' : null;
@@ -141,26 +139,4 @@ function importBuiltinsDirectly(code) {
   const requiring = '(await import("node:module")).createRequire(import.meta.url)';
   const [shebang = ""] = /^#!.*\n/.exec(direct) ?? [];
   return `${shebang}const builtin = process.getBuiltinModule ?? ${requiring};\n${direct.slice(shebang.length)}`;
-}
-
-/** What every run of inject needs, which is most of what other commands need. A trial build of inject alone finds it: it
- *  leaves out what is reachable by imports but not used. */
-async function commonModules(dist) {
-  const roots = ["cli/run-cli.js", "cli/commands/inject.js"].map((name) => join(dist, name));
-  const build = await rolldown({ input: roots, platform: "node", external: (id) => !isOwn(id), logLevel: "silent" });
-  const { output } = await build.generate({ format: "esm" });
-  await build.close();
-  const chunks = new Map(output.map((chunk) => [chunk.fileName, chunk]));
-  const pending = output.filter(({ facadeModuleId }) => roots.includes(facadeModuleId)).map(({ fileName }) => fileName);
-  const reached = new Set();
-  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
-    if (reached.has(name)) continue;
-    reached.add(name);
-    pending.push(...chunks.get(name).imports.filter((each) => chunks.has(each)));
-  }
-  // rolldown puts its own helpers into the file of some module, which then looks needed.
-  const holdsHelpers = ({ moduleIds }) => moduleIds.some((id) => id.startsWith("\0"));
-  const needed = [...reached].map((name) => chunks.get(name)).filter((chunk) => !holdsHelpers(chunk));
-  const modules = needed.flatMap((chunk) => Object.entries(chunk.modules));
-  return new Set(modules.filter(([, { renderedLength }]) => renderedLength > 0).map(([id]) => id));
 }

@@ -3,6 +3,7 @@
 import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { rolldown } from "rolldown";
+import { findModules } from "./find-modules.mjs";
 import { shareData } from "./share-data.mjs";
 import { isExternal } from "./third-party.mjs";
 
@@ -23,7 +24,8 @@ export async function bundleLibrary(dist, collector) {
   });
   const folder = join(dist, "bundled");
   const comments = { legal: false, annotation: true, jsdoc: false };
-  await build.write({ dir: folder, format: "esm", chunkFileNames: "chunks/[name].js", comments, minify: false });
+  const codeSplitting = { includeDependenciesRecursively: false, groups: await groupModules(dist) };
+  await build.write({ dir: folder, format: "esm", chunkFileNames: "chunks/[name].js", comments, codeSplitting });
   await build.close();
   for (const name of doors) rmSync(join(dist, "public", name));
   mkdirSync(join(dist, "public/chunks"), { recursive: true });
@@ -37,4 +39,29 @@ export async function bundleLibrary(dist, collector) {
  *  would take megabytes of ranks along. */
 function replaceByCondition(id) {
   return id === "./exact.js" ? { id: "#exact", external: true } : null;
+}
+
+/** Node takes a millisecond for each file, and the doors of SDKs would load thirty. So what they have in common is in few files: one
+ *  for each door with less code that must not load more than it uses, and one for the rest. */
+async function groupModules(dist) {
+  const groups = [];
+  const clients = await findModules([join(dist, "public/openai.js")]);
+  for (const door of [
+    "tokens",
+    "store",
+    "compose",
+    "agent",
+    "intake",
+    "messages",
+    "session",
+    "history",
+    "billing",
+    "anthropic",
+  ]) {
+    const own = await findModules([join(dist, `public/${door}.js`)]);
+    const isTaken = (id) => groups.some(({ test }) => test(id));
+    const shared = new Set([...own].filter((id) => clients.has(id) && !isTaken(id)));
+    groups.push({ name: `shared-${door}`, test: (id) => shared.has(id) });
+  }
+  return groups;
 }

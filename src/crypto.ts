@@ -1,8 +1,13 @@
 /** SHA-256 and random bytes, synchronous in every runtime: Node's where there is one, plain code in Workers and browsers. */
 import { Buffer } from "./bytes.ts";
 
-// Asked for in this way, the module is no import: a bundle for a browser has none that it cannot find.
-const native = globalThis.process?.getBuiltinModule?.("node:crypto");
+/** Returns Node's module. It is loaded with the first hash, so that importing a door costs less. Asked for in this way, it is no import,
+ *  and a bundle for a browser has none that it cannot find. */
+function findNative(): typeof import("node:crypto") | undefined {
+  return globalThis.process?.getBuiltinModule?.("node:crypto");
+}
+
+let native: ReturnType<typeof findNative> | null = null;
 
 /** What we use of Node's Hash. */
 export interface Hash {
@@ -12,14 +17,18 @@ export interface Hash {
   copy(): Hash;
 }
 
-export const createHash: (algorithm: "sha256") => Hash = native?.createHash ?? (() => createPlainHash());
+export function createHash(algorithm: "sha256"): Hash {
+  if (native === null) native = findNative();
+  return native === undefined ? createPlainHash() : native.createHash(algorithm);
+}
 
 export function randomBytes(size: number): Buffer {
+  if (native === null) native = findNative();
   return native?.randomBytes(size) ?? Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(size)).buffer);
 }
 
+/** Returns a random UUID (RFC 9562, version 4). */
 export function randomUUID(): string {
-  if (native !== undefined) return native.randomUUID();
   const bytes = randomBytes(16);
   bytes[6] = (bytes[6]! & 0x0f) | 0x40;
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
