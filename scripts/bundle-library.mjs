@@ -45,8 +45,7 @@ function replaceByCondition(id) {
  *  such a way that a door with less code loads hardly more than it uses. */
 async function groupModules(dist) {
   const smallFirst = [
-    ["tokens"],
-    ["store"],
+    ["store", "tokens"],
     ["compose", "agent", "intake"],
     ["messages"],
     ["session", "history"],

@@ -1,12 +1,11 @@
 /** The RFC's reduction under a budget: normalise, apply the boundary again, estimate, move the boundary or keep it, and
  *  write the metadata. */
 
-import { ContextError } from "../errors.ts";
-import { typeName } from "../messages/index.ts";
 import { refuseUnknownOptions } from "../text/index.ts";
 import { plainPlaceholder } from "./placeholders.ts";
 import { advanceBoundary, type BoundaryInput, budgetThreshold } from "./rfc-boundary.ts";
 import { estimateToolOverhead, finalEstimate, type RfcMessage, type RfcPart, tokensOf } from "./rfc-message.ts";
+import { boundaryIn, isObject, isWholeNumber, reject } from "./rfc-metadata.ts";
 import { reduceContext } from "./rfc-repairs.ts";
 
 /** The outcome of `reduceContextWithBudget`. */
@@ -180,7 +179,7 @@ function checkManagerOptions(options: ContextManagerOptions, others: readonly st
   refuseUnknownOptions(fieldsOf(options), [...managerOptions, ...others]);
   const keepLastNAssistantMessages = options.keepLastNAssistantMessages ?? 10;
   const contextBudgetThreshold = options.contextBudgetThreshold ?? 0.8;
-  if (!isWhole(keepLastNAssistantMessages)) {
+  if (!isWholeNumber(keepLastNAssistantMessages)) {
     reject("keepLastNAssistantMessages", keepLastNAssistantMessages, "a whole number from 0");
   }
   if (!(isTokens(contextBudgetThreshold) && contextBudgetThreshold <= 1)) {
@@ -196,32 +195,10 @@ function checkBudget(budget: ContextBudget): number {
   return boundaryIn(metadata);
 }
 
-/** Returns the boundary in metadata that a caller or another program stored, or 0 if there is none. */
-export function boundaryIn(metadata: ContextMetadata | null | undefined): number {
-  if (metadata === undefined || metadata === null) return 0;
-  if (!isObject(metadata)) reject("metadata", metadata, "an object, or left out");
-  const index = metadata.trimmed_up_to_message_index ?? 0;
-  if (!isWhole(index)) reject("metadata.trimmed_up_to_message_index", index, "a whole number from 0");
-  return index;
-}
-
 function fieldsOf<Options extends object>(options: Options): Options {
   return isObject(options) ? options : reject("options", options, "an object");
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function isTokens(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0;
-}
-
-function isWhole(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-function reject(name: string, value: unknown, wanted: string): never {
-  const got = typeof value === "number" ? String(value) : typeName(value);
-  throw new ContextError("invalid_argument", `${name} must be ${wanted}, not ${got}`);
 }
