@@ -110,6 +110,26 @@ test("the packed command starts, and finds its packs, without any other package"
   expect(run(process.execPath, [command, "inject", "--dry-run"], project)).toContain("AGENTS.md");
 });
 
+test.each([
+  ["count AGENTS.md --counter exact:o200k", "total of 1 file"],
+  ["packs lint", ""],
+  ["audit", "AGENTS.md"],
+  ["snapshot", "somebody"],
+  ["config", "counter"],
+  ["completion bash", "plimsoll"],
+  ["plugin install opencode --dry-run", "plugin-hooks.js"],
+  ["statusline", ""],
+])("the packed command runs %s without any other package", (line, expected) => {
+  const command = join(installed, manifest.bin.plimsoll);
+  expect(run(process.execPath, [command, ...line.split(" ")], project)).toContain(expected);
+});
+
+test("the hooks of plugins load without any other package", () => {
+  const hooks = JSON.stringify(join(installed, "dist/cli/bundle/plugin-hooks.js"));
+  const program = `const hooks = await (await import(${hooks})).openHooks({}); console.log(typeof hooks);`;
+  expect(run(process.execPath, ["--input-type=module", "-e", program], project)).toBe("object\n");
+});
+
 test("the packed command has the program that reads opencode's database", () => {
   const database = new Database(join(project, "opencode.db"));
   database.exec("CREATE TABLE session (id TEXT, time_created INTEGER); CREATE TABLE part (id, message_id, data)");
