@@ -4,8 +4,11 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { minifySync } from "rolldown/utils";
 import { bundleCommand } from "./bundle-command.mjs";
+import { bundleLibrary } from "./bundle-library.mjs";
+import { keepPublicTypes } from "./public-types.mjs";
+import { writeTables } from "./share-data.mjs";
+import { createCollector, writeNotices } from "./third-party.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 rmSync(`${root}dist`, { recursive: true, force: true });
@@ -15,48 +18,21 @@ const unchecked = process.argv.includes("--types-checked-elsewhere") ? ["--noChe
 compile(["--emitDeclarationOnly", ...unchecked]);
 // Users read comments in the declarations. In the code they would be a tenth of the package.
 compile(["--noCheck", "--removeComments", "--declaration", "false", "--isolatedDeclarations", "false"]);
-removeInnerDeclarations(join(root, "dist"));
+keepPublicTypes(root);
+await writeTables(join(root, "dist"));
 await writeCommonJsTypes(join(root, "dist"));
 await compileContent(`${root}content`);
 await writePlugins(`${root}plugins`);
-await bundleCommand(`${root}dist`);
-removeIndentation(join(root, "dist"));
+const collector = createCollector();
+await bundleCommand(join(root, "dist"), collector);
+await bundleLibrary(join(root, "dist"), collector);
+writeNotices(collector.packages());
 chmodSync(`${root}dist/cli/main.js`, 0o755);
 
 function compile(options) {
   const args = [tsc, "-p", "tsconfig.build.json", ...options];
   const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: "inherit" });
   if (status !== 0) process.exit(status ?? 1);
-}
-
-/** Removes white space from the library's modules: it was 2 % of the packed package. Names stay. The command reads data
- *  files as text. */
-function removeIndentation(dist) {
-  const options = { compress: false, mangle: false, codegen: { removeWhitespace: true } };
-  for (const path of readdirSync(dist, { recursive: true })) {
-    if (!path.endsWith(".js") || path.endsWith(".data.js") || path.startsWith("cli")) continue;
-    const file = join(dist, path);
-    const text = readFileSync(file, "utf8");
-    if (text.trim() !== "export {};") writeFileSync(file, minifySync(file, text, options).code);
-  }
-}
-
-/** Removes the declarations that no import path of the package leads to: users cannot import them. */
-function removeInnerDeclarations(dist) {
-  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const doors = Object.values(exports).flatMap(({ types }) => types?.default ?? []);
-  const pending = doors.map((path) => join(root, path));
-  const reached = new Set();
-  for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
-    if (reached.has(file)) continue;
-    reached.add(file);
-    const imports = readFileSync(file, "utf8").matchAll(/(?:from |import\()"(\.[^"]+)"/g);
-    for (const [, path] of imports) pending.push(declarationOf(join(dirname(file), path)));
-  }
-  for (const path of readdirSync(dist, { recursive: true })) {
-    const file = join(dist, path);
-    if (file.endsWith(".d.ts") && !reached.has(file)) rmSync(file);
-  }
 }
 
 /** Programs in CommonJS can require the package, because Node loads modules with `require`. Their compiler accepts that only from
@@ -77,10 +53,6 @@ async function writeCommonJsTypes(dist) {
     }
     writeFileSync(join(folder, name), `${lines.join("\n")}\n`);
   }
-}
-
-function declarationOf(path) {
-  return path.replace(/\.[jt]s$/, ".d.ts");
 }
 
 /** content/ becomes dist/content.json, held against the schemas that people's own layers are held against. A mistake fails the build. */

@@ -1,11 +1,15 @@
 /** Joins what the command loads into few files: reading a hundred small modules took longer than the work of most commands.
  *  The modules of dist/ stay as they are, for the library's doors and for tests; dist/cli/main.js then loads dist/cli/bundle/. */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, isAbsolute, join } from "node:path";
+import { basename, join } from "node:path";
 import { rolldown } from "rolldown";
+import { findModules } from "./find-modules.mjs";
+import { readData } from "./share-data.mjs";
+import { isExternal } from "./third-party.mjs";
 
-export async function bundleCommand(dist) {
-  const common = await commonModules(dist);
+export async function bundleCommand(dist, collector) {
+  // What every run of inject needs is most of what other commands need.
+  const common = await findModules(["cli/run-cli.js", "cli/commands/inject.js"].map((name) => join(dist, name)));
   const bundle = join(dist, "cli/bundle");
   const build = await rolldown({
     input: join(dist, "cli/main.js"),
@@ -14,10 +18,12 @@ export async function bundleCommand(dist) {
       {
         name: "quick-start",
         renderChunk: importBuiltinsDirectly,
-        load: (id) => readVocabulary(id) ?? withoutLanguages(id) ?? withoutHelpers(id),
+        load: (id) => withoutLanguages(id) ?? withoutHelpers(id),
       },
+      readData(dist),
+      collector.plugin,
     ],
-    external: (id) => !isOwn(id) && !isBundled(id),
+    external: isExternal,
     logLevel: "silent",
   });
   await build.write({
@@ -32,14 +38,19 @@ export async function bundleCommand(dist) {
     },
   });
   await build.close();
-  await bundleStatusLine(dist);
-  await bundleAlone(dist, "clients/plugin-hooks.js");
-  await bundleAlone(dist, "recordings/database-reader.js");
+  for (const program of alone) await bundleAlone(dist, program, collector);
   await bundleMain(dist);
   rmSync(join(bundle, "main.js"));
   skipDoors(join(dist, "cli"));
-  writeFileSync(join(bundle, "LICENSES.txt"), bundled.map(licenceOf).join("\n\n"));
 }
+
+/** Programs in files of their own. The status line runs after every answer of an agent, and reads a sixth of what common.js has.
+ *  The hooks run inside a client. The command starts the reader of databases as a process. */
+const alone = [
+  { name: "status", file: "clients/spend/status-line.js", prefix: "status" },
+  { name: "plugin-hooks", file: "clients/plugin-hooks.js", prefix: "hooks" },
+  { name: "database-reader", file: "recordings/database-reader.js", prefix: "database" },
+];
 
 /** Loaded with import(), but needed by every counter, or in every repository. Loading them does hardly any work. */
 const nearlyAlways = /pretoken-classes|[\\/]ignore-rules\.js$|[\\/]node_modules[\\/]ignore[\\/]/;
@@ -62,34 +73,20 @@ async function bundleMain(dist) {
   await build.close();
 }
 
-/** What plugins load inside a client, and a program that the command starts, are files of their own. */
-async function bundleAlone(dist, path) {
+async function bundleAlone(dist, { name, file, prefix }, collector) {
   const build = await rolldown({
-    input: join(dist, path),
+    input: { [name]: join(dist, file) },
     platform: "node",
-    plugins: [{ name: "vocabulary", load: readVocabulary }],
-    external: (id) => !isOwn(id),
+    plugins: [
+      { name: "quick-start", renderChunk: importBuiltinsDirectly, load: withoutLanguages },
+      readData(dist),
+      collector.plugin,
+    ],
+    external: isExternal,
     logLevel: "silent",
   });
-  await build.write({
-    file: join(dist, "cli/bundle", basename(path)),
-    format: "esm",
-    codeSplitting: false,
-    minify,
-  });
-  await build.close();
-}
-
-/** The status line runs after every answer of an agent. In files of its own it reads a sixth of what common.js has. */
-async function bundleStatusLine(dist) {
-  const build = await rolldown({
-    input: { status: join(dist, "clients/spend/status-line.js") },
-    platform: "node",
-    plugins: [{ name: "quick-start", renderChunk: importBuiltinsDirectly }],
-    external: (id) => !isOwn(id),
-    logLevel: "silent",
-  });
-  await build.write({ dir: join(dist, "cli/bundle"), format: "esm", chunkFileNames: "status-[name].js", minify });
+  const dir = join(dist, "cli/bundle");
+  await build.write({ dir, format: "esm", chunkFileNames: `${prefix}-[name].js`, minify });
   await build.close();
 }
 
@@ -117,34 +114,6 @@ function skipDoors(folder) {
   for (const name of files) if (doors.has(basename(name))) rmSync(join(folder, name));
 }
 
-function isOwn(id) {
-  return id.startsWith(".") || isAbsolute(id);
-}
-
-/** Packages of a hundred files or so. They are read whenever a project has packs or a configuration of its own, and when
- *  an MCP client starts a server and waits for it. */
-const bundled = ["zod", "yaml", "ignore", "diff", "@modelcontextprotocol/server", "@modelcontextprotocol/core"];
-
-function isBundled(id) {
-  return bundled.some((name) => id === name || id.startsWith(`${name}/`));
-}
-
-function licenceOf(name) {
-  const folder = new URL(`../node_modules/${name}/`, import.meta.url);
-  const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
-  return `${name}\n\n${readFileSync(new URL(file, folder), "utf8").trim()}`;
-}
-
-/** The vocabulary is 437 kB that hardly compresses. The command reads the library's copy, so the package holds it once. It
- *  reads the file as text: compiling it as a module takes four times as long. */
-function readVocabulary(id) {
-  if (!id.endsWith("vocabulary.data.js")) return null;
-  return `import { readFileSync } from "node:fs";
-    const source = readFileSync(new URL("../../core/tokens/vocabulary.data.js", import.meta.url), "latin1");
-    const [, slots, , displacements] = source.split('"');
-    export const packedVocabulary = { slots, displacements };`;
-}
-
 /** zod brings its messages in fifty languages; ours are our own. */
 function withoutLanguages(id) {
   return /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/.test(id) ? 'export { default as en } from "./en.js";' : null;
@@ -170,26 +139,4 @@ function importBuiltinsDirectly(code) {
   const requiring = '(await import("node:module")).createRequire(import.meta.url)';
   const [shebang = ""] = /^#!.*\n/.exec(direct) ?? [];
   return `${shebang}const builtin = process.getBuiltinModule ?? ${requiring};\n${direct.slice(shebang.length)}`;
-}
-
-/** What every run of inject needs, which is most of what other commands need. A trial build of inject alone finds it: it
- *  leaves out what is reachable by imports but not used. */
-async function commonModules(dist) {
-  const roots = ["cli/run-cli.js", "cli/commands/inject.js"].map((name) => join(dist, name));
-  const build = await rolldown({ input: roots, platform: "node", external: (id) => !isOwn(id), logLevel: "silent" });
-  const { output } = await build.generate({ format: "esm" });
-  await build.close();
-  const chunks = new Map(output.map((chunk) => [chunk.fileName, chunk]));
-  const pending = output.filter(({ facadeModuleId }) => roots.includes(facadeModuleId)).map(({ fileName }) => fileName);
-  const reached = new Set();
-  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
-    if (reached.has(name)) continue;
-    reached.add(name);
-    pending.push(...chunks.get(name).imports.filter((each) => chunks.has(each)));
-  }
-  // rolldown puts its own helpers into the file of some module, which then looks needed.
-  const holdsHelpers = ({ moduleIds }) => moduleIds.some((id) => id.startsWith("\0"));
-  const needed = [...reached].map((name) => chunks.get(name)).filter((chunk) => !holdsHelpers(chunk));
-  const modules = needed.flatMap((chunk) => Object.entries(chunk.modules));
-  return new Set(modules.filter(([, { renderedLength }]) => renderedLength > 0).map(([id]) => id));
 }

@@ -5,6 +5,7 @@
  *  follow. */
 import { once } from "node:events";
 import type Libsql from "libsql";
+import { loadDriver } from "../host/store/sqlite-driver.ts";
 
 /** SQLite's own memory. Above it a query fails. */
 const mostHeapBytes = 96 << 20;
@@ -32,7 +33,7 @@ interface Row {
 }
 
 async function printDatabase(url: string, only: string | undefined): Promise<void> {
-  const database = new (await import("libsql")).default(url);
+  const database = new (await loadDriver())(url);
   database.exec(`PRAGMA hard_heap_limit = ${mostHeapBytes}`);
   for (const setting of settings) database.exec(`PRAGMA ${setting}`);
   for (const table of tables) refuseComputed(database, table);
@@ -45,9 +46,9 @@ async function printDatabase(url: string, only: string | undefined): Promise<voi
     },
   ].map((each) => ({ kind: each.kind, ...prepareRows(database, each) }));
   for (const session of listSessions(database, only)) {
-    await print(JSON.stringify(["session", ...session]));
+    await print(JSON.stringify(["session", session.id, session.directory, session.parent]));
     for (const { kind, rows, value } of owned) {
-      for (const { id, owner, time, data, bytes } of rows.iterate([session[0]]) as Iterable<Row>) {
+      for (const { id, owner, time, data, bytes } of rows.iterate([session.id]) as Iterable<Row>) {
         const text = bytes <= shortBytes ? data : (value.get([id]) as Pick<Row, "data"> | undefined)?.data;
         // In JSON, line breaks are only between words.
         await print(`${JSON.stringify([kind, id, owner, time])}\t${String(text ?? "{}").replaceAll(/[\n\r]/g, " ")}`);
@@ -76,18 +77,19 @@ function listColumns(database: Libsql.Database, table: string): { readonly name:
   >;
 }
 
-type SessionRow = readonly [id: string, directory: string | null, parent: string | null];
+interface SessionRow {
+  readonly id: string;
+  readonly directory: string | null;
+  readonly parent: string | null;
+}
 
 function listSessions(database: Libsql.Database, only: string | undefined): Iterable<SessionRow> {
   const known = new Set(listColumns(database, "session").map(({ name }) => name));
   const cut = (name: string): string =>
     known.has(name) ? `CASE WHEN octet_length(${name}) <= ${mostPathBytes} THEN ${name} END` : "NULL";
-  const query = `SELECT id, ${cut("directory")}, ${cut("parent_id")} FROM session
+  const query = `SELECT id, ${cut("directory")} AS directory, ${cut("parent_id")} AS parent FROM session
     WHERE octet_length(id) <= ${mostIdBytes} ${only === undefined ? "" : "AND id = ?"} ORDER BY time_created, id`;
-  return database
-    .prepare(query)
-    .raw(true)
-    .iterate(only === undefined ? [] : [only]) as Iterable<SessionRow>;
+  return database.prepare(query).iterate(only === undefined ? [] : [only]) as Iterable<SessionRow>;
 }
 
 /** Rows come in no order: sorting long values would take SQLite's memory. */

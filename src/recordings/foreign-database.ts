@@ -51,8 +51,9 @@ interface ReadLimits {
 /** Of the reader's own objects. A row has at most 16 MB. */
 const heapMegabytes = 192;
 
-/** Everything that the reader's process allocates. The shell's unit is a kilobyte. */
-const dataKilobytes = 400_000;
+/** Everything that the reader's process allocates. The shell's unit is a kilobyte. From version 24 on, Node reserves so much room
+ *  for its code that it would not start. */
+const dataKilobytes = Number.parseInt(process.versions.node, 10) < 24 ? 400_000 : 700_000;
 
 function limitsFor(bytes: number): ReadLimits {
   const slowBytesPerMs = 10_000;

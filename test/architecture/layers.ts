@@ -18,7 +18,7 @@ export const roomGroups: readonly (readonly string[])[] = [
 
 /** Parts with a door of their own, lowest first in each room. A part does not know the later parts of its room. */
 export const parts: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  core: [["errors.ts"], ["tokens", "store"], ["text"], ["messages"], ["budget", "billing"]],
+  core: [["errors.ts", "bytes.ts"], ["crypto.ts"], ["tokens", "store"], ["text"], ["messages"], ["budget", "billing"]],
   conversation: [["history", "intake"], ["sdk"]],
   rules: [["packs"]],
   results: [["session"], ["tools"], ["mcp"]],
@@ -116,8 +116,11 @@ const lateLoads: Readonly<Record<string, string>> = {
 /** Beside the indexes: what is loaded only where it is asked for by name. */
 const otherDoors: ReadonlySet<string> = new Set([
   "src/core/errors.ts",
+  "src/core/bytes.ts",
+  "src/core/crypto.ts",
   "src/host/store/postgres.ts",
   "src/host/store/sqlite.ts",
+  "src/host/store/sqlite-driver.ts",
   "src/conversation/sdk/ai-sdk.ts",
   "src/conversation/sdk/fetch.ts",
   "src/conversation/sdk/anthropic.ts",

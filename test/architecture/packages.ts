@@ -13,8 +13,9 @@ interface PackageRule {
 
 /** All that pure code may use. */
 const purePackages: ReadonlyMap<string, PackageRule> = new Map([
-  ["gpt-tokenizer", { lazy: true, allows: (path) => path === "src/core/tokens/exact.ts" }],
-  ["libsql", { lazy: true, allows: (path) => isDriver(path) || path === "src/host/store/sqlite-connection.ts" }],
+  // The build replaces these files by their values, and src/core/tokens/exact.ts loads them with import().
+  ["gpt-tokenizer", { lazy: false, allows: (path) => /^src\/core\/tokens\/(o200k|cl100k)\.ts$/.test(path) }],
+  ["libsql", { lazy: true, allows: isDriver }],
   ["pg", { lazy: true, allows: isDriver }],
   // Only fetched pages need it: src/core/text/index.ts loads the file that uses it with import().
   ["parse5", { lazy: false, allows: (path: string) => path === "src/core/text/convert-html.ts" }],
@@ -35,11 +36,9 @@ export function checkPackages(source: Source, project: Project): Violation[] {
   });
 }
 
-/** A hash is computation: the same text gives the same bytes everywhere. */
-const computingBuiltins = ["node:crypto"];
-
 function builtinProblem(path: string, specifier: string): string | undefined {
-  if (!isPure(path) || computingBuiltins.includes(specifier)) return undefined;
+  if (!isPure(path) || path === "src/core/crypto.ts") return undefined;
+  if (specifier === "node:crypto") return "is missing in Workers and browsers. Import from src/core/crypto.ts.";
   return "is not pure, and this file is. Let the caller pass in what it gives.";
 }
 
@@ -54,7 +53,7 @@ function packageProblem(path: string, { specifier = "", kind }: Import): string 
 
 function missingProblem(specifier: string, project: Project): string | undefined {
   if (project.dependencies.has(packageOf(specifier))) return undefined;
-  return "is not among the dependencies in package.json, so an installed plimsoll would not find it.";
+  return "is neither in package.json nor bundled by scripts/third-party.mjs, so an installed plimsoll would not find it.";
 }
 
 /** `@scope/name/file` → `@scope/name`. */

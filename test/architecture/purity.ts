@@ -8,12 +8,32 @@ export function isDriver(path: string): boolean {
   return /^src\/host\/store\/(sqlite|postgres)[\w-]*\.ts$/.test(path);
 }
 
+/** They ask which runtime this is, to compute the same faster. */
+const computesNatively: ReadonlySet<string> = new Set(["src/core/bytes.ts", "src/core/crypto.ts"]);
+
+/** Workers and browsers have no Buffer. */
+const bufferRule = "is missing in Workers and browsers. Import it from src/bytes.ts.";
+
+function checkBuffer({ path, nodes, imports }: Source): Violation[] {
+  if (imports.some(({ specifier }) => specifier?.endsWith("/bytes.ts"))) return [];
+  const uses = nodes.filter(({ node, parent }) => {
+    return (
+      node.type === "Identifier" &&
+      node.name === "Buffer" &&
+      parent?.type === "MemberExpression" &&
+      parent.object === node
+    );
+  });
+  return uses.map((placed) => ({ file: path, line: lineOf(placed), subject: "Buffer", rule: bufferRule }));
+}
+
 export function checkPurity(source: Source): Violation[] {
-  if (source.isTest || !isPure(source.path)) return [];
-  return source.nodes.flatMap((placed) => {
+  if (source.isTest || !isPure(source.path) || computesNatively.has(source.path)) return [];
+  const impure = source.nodes.flatMap((placed) => {
     const subject = impureUse(placed);
     return subject === undefined ? [] : { file: source.path, line: lineOf(placed), subject, rule };
   });
+  return [...impure, ...checkBuffer(source)];
 }
 
 const rule = "is not pure, and this file is. Let the caller pass it in.";

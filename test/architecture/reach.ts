@@ -24,7 +24,7 @@ const lazyTargets: readonly { matches(target: string): boolean; what: string }[]
   { matches: (target) => target === "gpt-tokenizer", what: "a tokenizer" },
   {
     matches: (target) =>
-      /^src\/core\/tokens\/(exact|estimator|features|scan-words|pretoken|.*\.data)\.ts$/.test(target),
+      /^src\/core\/tokens\/(exact|o200k|cl100k|estimator|features|scan-words|pretoken|.*\.data)\.ts$/.test(target),
     what: "a counter's tables",
   },
   { matches: (target) => /^src\/cli\/commands\/(?!index\.ts)/.test(target), what: "a command" },

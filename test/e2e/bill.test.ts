@@ -10,11 +10,14 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import Database from "libsql";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { loadDriver } from "../../src/host/store/sqlite-driver.ts";
 import { generateBilledSession } from "../generate/billed-sessions.ts";
 import { createClaudeCodeRecorder } from "../generate/claude-code-recording.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
+
+// The driver of the store, because some commands run in this process.
+const Database = await loadDriver();
 
 let sandbox: Sandbox;
 beforeEach(() => {

@@ -5,11 +5,14 @@ import { once } from "node:events";
 import { copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import Database from "libsql";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { loadDriver } from "../../src/host/store/sqlite-driver.ts";
 import { caseCount } from "../case-count.ts";
 import { connectLines, plimsoll } from "./mcp-clients.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
+
+// The driver of the store, because some commands run in this process.
+const Database = await loadDriver();
 
 const deep = process.env.PLIMSOLL_DEEP === "1";
 const flipper = fileURLToPath(new URL("flip-store.mjs", import.meta.url));

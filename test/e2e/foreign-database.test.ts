@@ -3,9 +3,12 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import Database from "libsql";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { loadDriver } from "../../src/host/store/sqlite-driver.ts";
 import { createSandbox, mainFile, type Run, type Sandbox } from "./run-plimsoll.ts";
+
+// The driver of the store, because some commands run in this process.
+const Database = await loadDriver();
 
 let sandbox: Sandbox;
 beforeEach(() => {

@@ -4,10 +4,13 @@ import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import Database from "libsql";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { loadDriver } from "../../src/host/store/sqlite-driver.ts";
 import { connectLines, type LineClient, plimsoll, type ToolResult } from "./mcp-clients.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
+
+// The driver of the store, because some commands run in this process.
+const Database = await loadDriver();
 
 const oddServer = fileURLToPath(new URL("mcp-odd-server.mjs", import.meta.url));
 const holder = fileURLToPath(new URL("store-holder.mjs", import.meta.url));

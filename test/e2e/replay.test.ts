@@ -1,11 +1,14 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import Database from "libsql";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { loadDriver } from "../../src/host/store/sqlite-driver.ts";
 import { createClaudeCodeRecorder } from "../generate/claude-code-recording.ts";
 import { generateRequest } from "../generate/generate-request.ts";
 import { generateSession } from "../generate/generate-session.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
+
+// The driver of the store, because some commands run in this process.
+const Database = await loadDriver();
 
 let sandbox: Sandbox;
 beforeEach(() => {

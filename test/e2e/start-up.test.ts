@@ -52,7 +52,7 @@ async function timeOfGreeting(folder: string, env: NodeJS.ProcessEnv): Promise<n
 // Reading the packages file by file took longer than everything else until the greeting.
 test("an MCP server starts without reading any package", () => {
   const folder = mkdtempSync(join(tmpdir(), "plimsoll-alone-"));
-  for (const name of ["package.json", "dist/content.json", "dist/cli", "dist/tokens"]) {
+  for (const name of ["package.json", "dist/content.json", "dist/cli", "dist/data"]) {
     cpSync(join(root, name), join(folder, name), { recursive: true });
   }
   const args = [join(folder, "dist/cli/main.js"), "mcp", "--no-store", "--root", folder];

@@ -1,5 +1,6 @@
 /** What the store keeps of a session: its checkpoint, the originals of trimmed content, and the times of its calls. */
 
+import { Buffer } from "../../core/bytes.ts";
 import { ContextError } from "../../core/errors.ts";
 import type { CountedPart } from "../../core/messages/index.ts";
 import type { MaintainedStore, Store } from "../../core/store/index.ts";

@@ -1,6 +1,7 @@
 /** Reads what earlier versions stored about histories. They recognised messages by a hash of 96 bits without a key, for
  *  which anybody can find two messages alike. It is computed once more, to give what was stored keyed hashes. */
-import { createHash } from "node:crypto";
+import { Buffer } from "../../core/bytes.ts";
+import { createHash } from "../../core/crypto.ts";
 import { ContextError } from "../../core/errors.ts";
 import { hashMessage, isMessageContent, isResultBlock } from "../../core/messages/index.ts";
 import type { KeyedHash } from "../../core/text/index.ts";

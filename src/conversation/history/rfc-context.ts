@@ -5,6 +5,7 @@ import { isAmount, isPlainObject, isWhole, refuseUnknownOptions, refuseValue } f
 import { plainPlaceholder } from "./placeholders.ts";
 import { advanceBoundary, type BoundaryInput, budgetThreshold } from "./rfc-boundary.ts";
 import { estimateToolOverhead, finalEstimate, type RfcMessage, type RfcPart, tokensOf } from "./rfc-message.ts";
+import { boundaryIn } from "./rfc-metadata.ts";
 import { reduceContext } from "./rfc-repairs.ts";
 
 /** The outcome of `reduceContextWithBudget`. */
@@ -192,15 +193,6 @@ function checkBudget(budget: ContextBudget): number {
   const { contextWindow, metadata } = fieldsOf(budget);
   if (!isAmount(contextWindow)) refuseValue("contextWindow", contextWindow, { wanted: "a number of tokens from 0" });
   return boundaryIn(metadata);
-}
-
-/** Returns the boundary in metadata that a caller or another program stored, or 0 if there is none. */
-export function boundaryIn(metadata: ContextMetadata | null | undefined): number {
-  if (metadata === undefined || metadata === null) return 0;
-  if (!isPlainObject(metadata)) refuseValue("metadata", metadata, { wanted: "an object, or left out" });
-  const index = metadata.trimmed_up_to_message_index ?? 0;
-  if (!isWhole(index)) refuseValue("metadata.trimmed_up_to_message_index", index, { wanted: "a whole number from 0" });
-  return index;
 }
 
 function fieldsOf<Options extends object>(options: Options): Options {

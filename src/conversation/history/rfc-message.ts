@@ -1,5 +1,6 @@
 /** The message shape of the context-engineering RFC, its check and its estimator (section 7.1). A malformed message
  *  throws with its JSON path before anything is estimated or changed. Unknown fields are kept. */
+import { Buffer } from "../../core/bytes.ts";
 import { failAt, fieldsAt, jsonAt, stringAt, typeName } from "../../core/messages/index.ts";
 import type { Fields } from "../../core/text/index.ts";
 import { plainPlaceholder } from "./placeholders.ts";

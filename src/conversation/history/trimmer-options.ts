@@ -9,7 +9,8 @@ import type { Checkpoint } from "./checkpoint.ts";
 import type { Pressure } from "./overflow.ts";
 import type { PlaceholderStyle } from "./placeholders.ts";
 import { isRfc, type PolicyName, policyNames } from "./policies/policy.ts";
-import { boundaryIn, type ContextMetadata } from "./rfc-context.ts";
+import type { ContextMetadata } from "./rfc-context.ts";
+import { boundaryIn } from "./rfc-metadata.ts";
 import type { Summarise } from "./summary.ts";
 
 /** The settings of `createTrimmer`. Only `contextWindow` is required. */

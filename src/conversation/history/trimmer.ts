@@ -18,7 +18,8 @@ import { createLargestFinder, describePressure, type LargePart, type Overflow, t
 import { createPolicy } from "./policies/index.ts";
 import { isRfc, type Policy } from "./policies/policy.ts";
 import { hasRecallTool } from "./recall-tool.ts";
-import { boundaryIn, type ContextMetadata } from "./rfc-context.ts";
+import type { ContextMetadata } from "./rfc-context.ts";
+import { boundaryIn } from "./rfc-metadata.ts";
 import { type SummaryOutcome, summariseEpoch } from "./summary.ts";
 import {
   createTrackedHistory,

@@ -5,7 +5,6 @@ import type { Fields } from "../../core/text/index.ts";
 import { createRecallTool, type RecallDefinition, type RecallSource, type RecallTool } from "../history/index.ts";
 import type { CallEvent, CallSummary, WithSummary } from "./call-events.ts";
 import type { FittedCall } from "./conversation.ts";
-import { recallOriginal } from "./conversation-intake.ts";
 import {
   addedMarkers,
   type BreakpointMode,
@@ -19,6 +18,7 @@ import {
   modeFor,
   placeMarkers,
 } from "./place-markers.ts";
+import { recallOriginal } from "./recall-original.ts";
 import { type Refusal, readRefusal } from "./refusals.ts";
 import {
   type BudgetCall,

@@ -3,7 +3,6 @@
 import type { Fields } from "../../core/text/index.ts";
 import { createRecallTool, type RecallDefinition, type RecallSource, type RecallTool } from "../history/index.ts";
 import type { CallEvent, CallSummary, WithSummary } from "./call-events.ts";
-import { recallOriginal } from "./conversation-intake.ts";
 import {
   addedMarkers,
   anthropicMarkers,
@@ -15,6 +14,7 @@ import {
   modeFor,
   placeMarkers,
 } from "./place-markers.ts";
+import { recallOriginal } from "./recall-original.ts";
 import {
   type BudgetCall,
   checkBudgetOptions,

@@ -1,5 +1,5 @@
 /** What a person sees of the calls of a wrapped client: one event a call, and their sum. */
-import { randomUUID } from "node:crypto";
+
 import {
   costOfUsage,
   inputCost,
@@ -8,6 +8,7 @@ import {
   providerOfModel,
   type UsageCost,
 } from "../../core/billing/index.ts";
+import { randomUUID } from "../../core/crypto.ts";
 import { countSystem, countTools, type FormatName, takeSnapshot } from "../../core/messages/index.ts";
 import { createEventWriter, type EventWriter, type Store } from "../../core/store/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";

@@ -18,7 +18,6 @@ import {
   heldCollection,
   type IntakeOptions,
   type MessageIntake,
-  readOriginal,
   type SavedAdmissions,
   withHeldIn,
 } from "../intake/index.ts";
@@ -168,14 +167,4 @@ function renameOlder(
     places: places.map(({ result, call }) => ({ result: rename(result), call: rename(call) })),
     last: rename(last),
   };
-}
-
-/** Returns what an intake shortened or a session stored, for the recall tool of a session. */
-export async function recallOriginal(source: unknown, id: string): Promise<string | undefined> {
-  const { store, sessionId } = Object(source) as { readonly store?: Store; readonly sessionId?: string };
-  if (store === undefined) return undefined;
-  const original = await readOriginal(store, id);
-  if (original !== undefined && original.sessionId === sessionId) return original.text;
-  const { findStoredResult } = await import("../../results/session/index.ts");
-  return (await findStoredResult(store, id, sessionId))?.text;
 }

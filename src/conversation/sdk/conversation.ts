@@ -17,7 +17,7 @@ import {
 } from "../history/index.ts";
 import { type CacheLifetimes, type ChosenLifetime, openCacheLifetimes } from "./cache-lifetimes.ts";
 import { type Limits, limitsFor } from "./context-windows.ts";
-import { type ConversationIntake, type IntakeSettings, openConversationIntake } from "./conversation-intake.ts";
+import type { ConversationIntake, IntakeSettings } from "./conversation-intake.ts";
 import { type Learned, openLearned, type RefusingHosts } from "./learned.ts";
 import type { LengthRefusal, Refusal, ThinkingRefusal } from "./refusals.ts";
 
@@ -310,6 +310,7 @@ async function intakeFor(state: State, call: ConversationCall): Promise<Conversa
   const markSeed = (): string =>
     nameMessage({ system, first: messages.find((message) => (message as Fields).role === "user") });
   const options = { sessionId: state.id, settings, format, model, counter, store: intakeStore };
+  const { openConversationIntake } = await import("./conversation-intake.ts");
   state.intake ??= await openConversationIntake({ ...options, markSeed: markSeed() });
   return state.intake;
 }

@@ -5,6 +5,7 @@ import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { createMemoryStore, readEvents, type Store } from "../../core/store/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
 import { openStore } from "../../host/index.ts";
+import { loadDriver } from "../../host/store/sqlite-driver.ts";
 import { createFallbackStores } from "./fallback-store.ts";
 import { type BudgetCall, createRequestFitter, type RequestFitterOptions } from "./request-fitter.ts";
 
@@ -172,8 +173,7 @@ describe("a SQLite file", () => {
     const store = await openStore({ place: path, waitMs: 300 });
     const { ask, errors } = open({ store, sessionId: "s" });
     await ask(1);
-    const { default: Database } = await import("libsql");
-    const lock = new Database(path);
+    const lock = new (await loadDriver())(path);
     lock.exec("BEGIN EXCLUSIVE");
     const { reduction } = await ask(30);
     expect(reduction.isEpoch).toBe(true);

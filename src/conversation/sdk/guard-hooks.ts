@@ -1,4 +1,5 @@
 /** Callbacks of a caller that cannot stop a call. */
+import { Buffer } from "../../core/bytes.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { ReportFailure } from "./report-failure.ts";
 

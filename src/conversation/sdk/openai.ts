@@ -3,8 +3,8 @@ import { priceOf } from "../../core/billing/index.ts";
 import type { Fields } from "../../core/text/index.ts";
 import { createRecallTool, type RecallDefinition, type RecallSource, type RecallTool } from "../history/index.ts";
 import type { CallEvent, CallSummary, WithSummary } from "./call-events.ts";
-import { recallOriginal } from "./conversation-intake.ts";
 import type { RefusingHosts } from "./learned.ts";
+import { recallOriginal } from "./recall-original.ts";
 import {
   type BudgetCall,
   createRequestFitter,

@@ -19,7 +19,7 @@ import {
 import { type CallEvent, type CallLog, type ConversationLog, createCallLog, type StartedCall } from "./call-events.ts";
 import type { OwnMarkers } from "./compare-costs.ts";
 import { contextWindowOf, type Limits } from "./context-windows.ts";
-import { createConversation, type FittedCall, type FittedConversation } from "./conversation.ts";
+import type { createConversation, FittedCall, FittedConversation } from "./conversation.ts";
 import type { IntakeSettings } from "./conversation-intake.ts";
 import { createFallbackStores } from "./fallback-store.ts";
 import { type GuardedHooks, guardCounter, guardHooks, notify } from "./guard-hooks.ts";
@@ -304,8 +304,17 @@ function conversationOpener<Request>(
     const kept: { store?: Store; intakeStore?: Store } = opened
       ? { store: opened.store, intakeStore: opened.strict }
       : {};
-    const fitted = createConversation(id, { ...hooks, ...kept, counter: guarded, hosts, now });
+    const fitted = openConversation(id, { ...hooks, ...kept, counter: guarded, hosts, now });
     return { fitted, log: calls.conversation(id), unpinFailed };
+  };
+}
+
+/** Loads the trimmer, and all that it needs, with the first call: importing a client's wrapper stays cheap. */
+function openConversation(...args: Parameters<typeof createConversation>): FittedConversation {
+  const opening = import("./conversation.ts").then((module) => module.createConversation(...args));
+  return {
+    fit: async (call) => (await opening).fit(call),
+    preview: async (call) => (await opening).preview(call),
   };
 }
 

@@ -1,5 +1,6 @@
 /** Reads what a provider answers as its bytes pass: usage, and a refusal at the beginning of a stream. The caller gets the
  *  same bytes at the same time, except for usage that only we asked for. */
+import { Buffer } from "../../core/bytes.ts";
 import type { Fields } from "../../core/text/index.ts";
 import { type Refusal, readRefusal, refusalStatuses } from "./refusals.ts";
 

@@ -1,4 +1,5 @@
 /** Counts the parts of messages, and remembers what was counted. */
+import { Buffer } from "../bytes.ts";
 import { ContextError } from "../errors.ts";
 import type { Counter } from "../tokens/index.ts";
 import { jsonAt } from "./fields.ts";

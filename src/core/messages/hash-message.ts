@@ -1,6 +1,6 @@
 /** Hashes the content of a message, for histories that come back as new objects: with a key to compare messages, without
  *  one to name them. */
-import { createHash } from "node:crypto";
+import { createHash } from "../crypto.ts";
 import { ContextError } from "../errors.ts";
 import { createHashKey, createKeyedHash, type HashSequence } from "../text/index.ts";
 import { isCacheMarker } from "./fields.ts";

@@ -1,5 +1,6 @@
 /** Estimates the tokens of content that is not text: images, PDF pages, sealed thinking. Each rule names its source.
  *  Content that cannot be read costs a constant. */
+import { Buffer } from "../bytes.ts";
 import { familyOfModel } from "../tokens/index.ts";
 
 export type ImageTier = "standard" | "high";

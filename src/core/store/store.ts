@@ -1,3 +1,4 @@
+import { Buffer } from "../bytes.ts";
 import { ContextError, invalidArgument } from "../errors.ts";
 
 /** A place for strings: records by key in collections, and entries in order in streams. Every process that opens the

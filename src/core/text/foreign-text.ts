@@ -1,5 +1,6 @@
 /** A text from elsewhere, made safe to stand in an author's text: a fetched page, a person's conventions. */
 
+import { Buffer } from "../bytes.ts";
 import { closeFence, forEachLine, scanLines } from "./fences.ts";
 import { truncateBytes } from "./wording.ts";
 

@@ -2,7 +2,8 @@
  *  key nobody can find two texts with the same hash, also not who knows this file. The hash is Chaskey-12 (N. Mouha,
  *  eprint.iacr.org/2015/1182): short, synchronous, and the same in every runtime. A hash never becomes part of a text
  *  that is sent, because two processes with different keys must send the same bytes. */
-import { hash, randomBytes } from "node:crypto";
+import { Buffer } from "../bytes.ts";
+import { createHash, randomBytes } from "../crypto.ts";
 
 /** Hashes a sequence of words, texts and bytes. Each text and each row of bytes is hashed with its length, so different
  *  sequences of the same kinds never look alike. */
@@ -41,7 +42,12 @@ export function digestText(text: string): string {
   const isWide = wide.test(text);
   // The same bytes are other characters in the other width.
   const width = isWide ? "w" : "n";
-  return width + hash("sha256", Buffer.from(text, isWide ? "utf16le" : "latin1"), "base64url");
+  return (
+    width +
+    createHash("sha256")
+      .update(text, isWide ? "utf16le" : "latin1")
+      .digest("base64url")
+  );
 }
 
 export function createKeyedHash(key: string): KeyedHash {

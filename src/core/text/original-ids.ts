@@ -1,12 +1,12 @@
 /** Ids of originals: tool results that were shortened, trimmed or stored. Every part of the library takes its ids from
  *  here, so that an id names one original, whatever made it. Ids are names: they are sent, so every process derives the
  *  same ones from the same conversation. */
-import { hash } from "node:crypto";
+import { createHash } from "../crypto.ts";
 
 /** Returns the id of what these facts identify: 16 base32 characters, 80 bits. Pass at least one fact that no file can
  *  know, such as the provider's id of a call, so that a file cannot contain the id. */
 export function createOriginalId(facts: readonly (string | number)[]): string {
-  return base32(hash("sha256", JSON.stringify(facts), "buffer").subarray(0, 10));
+  return base32(createHash("sha256").update(JSON.stringify(facts)).digest().subarray(0, 10));
 }
 
 /** Returns the mark of a conversation, which stands in all notes about its results: 4 base32 characters. The seed is a

@@ -1,4 +1,5 @@
-import { createHash } from "node:crypto";
+import { Buffer } from "../bytes.ts";
+import { createHash } from "../crypto.ts";
 import { ContextError } from "../errors.ts";
 
 /** Returns the candidate that a person most likely meant, or `undefined` if none is close enough. The earlier one wins

@@ -1,3 +1,4 @@
+import { Buffer } from "../bytes.ts";
 import { ContextError } from "../errors.ts";
 import { type Family, families, familyOfModel } from "./families.ts";
 

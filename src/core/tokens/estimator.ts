@@ -1,5 +1,6 @@
 /** The fitted estimator: one pass finds features, and adds up what each costs in the tokenizer family. */
 
+import { Buffer } from "../bytes.ts";
 import { characterClasses, characterKinds } from "./character-kinds.ts";
 import { coefficients } from "./coefficients.data.ts";
 import type { Counter } from "./create-counter.ts";

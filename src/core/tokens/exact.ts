@@ -2,6 +2,7 @@
  *  and a lone surrogate is U+FFFD. The ranks are gpt-tokenizer's. Splitting and merging are our own, because
  *  gpt-tokenizer's take quadratic time in a pretoken. */
 import type { Counter } from "./create-counter.ts";
+import { type PackedTokens, packTokens, unpackTokens } from "./packed-tokens.ts";
 import { type PretokenEnd, pretokenEnds } from "./pretoken.ts";
 
 export type ExactEncoding = "o200k" | "cl100k";
@@ -17,11 +18,9 @@ export async function createExactCounter(encoding: ExactEncoding): Promise<Count
 const loading: Partial<Record<ExactEncoding, Promise<BytePairRanks>>> = {};
 
 async function loadRanks(encoding: ExactEncoding): Promise<BytePairRanks> {
-  const module =
-    encoding === "o200k"
-      ? await import("gpt-tokenizer/bpeRanks/o200k_base")
-      : await import("gpt-tokenizer/bpeRanks/cl100k_base");
-  return createBytePairRanks(module.default);
+  const packed =
+    encoding === "o200k" ? (await import("./o200k.ts")).o200kTokens : (await import("./cl100k.ts")).cl100kTokens;
+  return indexTokens(unpackTokens(packed));
 }
 
 const encoder = new TextEncoder();
@@ -55,14 +54,20 @@ export const noRank = 0x7fffffff;
 
 /** A token's place in the list is its rank. A token that is not valid UTF-8 is given as bytes. */
 export function createBytePairRanks(tokens: readonly (string | readonly number[])[]): BytePairRanks {
-  const { pool, starts, maxLength } = packTokens(tokens);
-  const mask = 2 ** Math.ceil(Math.log2(tokens.length * 2)) - 1;
+  return indexTokens(packTokens(tokens));
+}
+
+function indexTokens({ pool, starts }: PackedTokens): BytePairRanks {
+  const count = starts.length - 1;
+  const mask = 2 ** Math.ceil(Math.log2(count * 2)) - 1;
   const slots = new Int32Array((mask + 1) * 2); // pairs of hash and rank + 1; 0 is an empty slot
   const pairs = new Int32Array(0x10000).fill(noRank);
-  for (let rank = 0; rank < tokens.length; rank++) {
+  let maxLength = 0;
+  for (let rank = 0; rank < count; rank++) {
     const start = starts[rank]!;
     const end = starts[rank + 1]!;
     if (end === start) continue; // the vocabulary skips this rank
+    maxLength = Math.max(maxLength, end - start);
     if (end - start === 2) pairs[(pool[start]! << 8) | pool[start + 1]!] = rank;
     const hash = computeHash(pool, start, end);
     let slot = hash & mask;
@@ -84,32 +89,6 @@ export function createBytePairRanks(tokens: readonly (string | readonly number[]
     },
     rankOfPair: (first, second) => pairs[(first << 8) | second]!,
   };
-}
-
-function packTokens(tokens: readonly (string | readonly number[])[]) {
-  // Has one entry more than there are tokens: a token ends where the next one begins.
-  const starts = new Uint32Array(tokens.length + 1);
-  const encoder = new TextEncoder();
-  let pool = new Uint8Array(tokens.length * 8);
-  let maxLength = 0;
-  let used = 0;
-  for (let rank = 0; rank < tokens.length; rank++) {
-    starts[rank] = used;
-    const token = tokens[rank] ?? "";
-    if (used + token.length * 3 > pool.length) {
-      const larger = new Uint8Array(pool.length * 2);
-      larger.set(pool);
-      pool = larger;
-    }
-    if (typeof token === "string") used += encoder.encodeInto(token, pool.subarray(used)).written;
-    else {
-      pool.set(token, used);
-      used += token.length;
-    }
-    maxLength = Math.max(maxLength, used - starts[rank]!);
-  }
-  starts[tokens.length] = used;
-  return { pool: pool.slice(0, used), starts, maxLength };
 }
 
 function computeHash(bytes: Uint8Array, start: number, end: number): number {

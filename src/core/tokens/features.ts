@@ -1,4 +1,5 @@
 /** The features that the estimator counts, by position. Fitted coefficients are stored in this order. */
+import { Buffer } from "../bytes.ts";
 import { scripts } from "./character-kinds.ts";
 import { packedVocabulary } from "./vocabulary.data.ts";
 

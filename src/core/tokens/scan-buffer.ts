@@ -1,5 +1,6 @@
 /** What a scan reads and writes. All scans share one buffer: they are synchronous, and the compiler knows the address
  *  of a constant array. */
+import { Buffer } from "../bytes.ts";
 import { FEATURE_COUNT } from "./features.ts";
 
 /** Units that are scanned at a time. Keeps the copy of a long text small. */

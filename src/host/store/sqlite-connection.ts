@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import type Libsql from "libsql";
 import { ContextError } from "../../core/errors.ts";
 import { closedError } from "../../core/store/index.ts";
+import { type Driver, loadDriver, sqliteCode } from "./sqlite-driver.ts";
 
 /** A connection to the file. Operations run in the order of their calls, awaited or not, also while the file is
  *  busy. */
@@ -18,8 +19,6 @@ export interface SqliteConnection {
   purge(): Promise<void>;
   close(): Promise<void>;
 }
-
-type Driver = new (file: string, options?: Libsql.Options) => Libsql.Database;
 
 /** Opens or creates the file at an absolute path. Throws, and changes nothing, if the file is not one of our stores. */
 export async function connect(file: string, waitMs: number): Promise<SqliteConnection> {
@@ -36,18 +35,6 @@ export async function connect(file: string, waitMs: number): Promise<SqliteConne
     throw error;
   }
   return createConnection(database, retry);
-}
-
-/** Loads the driver on first use, so that importing this module stays fast. */
-async function loadDriver(): Promise<Driver> {
-  try {
-    return (await import("libsql")).default as unknown as Driver;
-  } catch (error) {
-    throw new ContextError("store_unavailable", "the SQLite driver could not be loaded", {
-      hint: `Install plimsoll again with its optional dependencies (${process.platform} ${process.arch}).`,
-      cause: error,
-    });
-  }
 }
 
 /** Creates the file if it is missing, readable for its owner only. Returns whether it is empty. */
@@ -215,10 +202,7 @@ async function pause(): Promise<void> {
 
 /** Returns the code of the SQLite driver or of the file system, or "" for any other error. */
 function driverCode(error: unknown): string {
-  if (!(error instanceof Error)) return "";
-  // If a connection cannot be opened, its SQLite code is only at the end of the message.
-  if (error.message.startsWith("ConnectionFailed")) return "SQLITE_CANTOPEN";
-  return "code" in error && typeof error.code === "string" ? error.code : "";
+  return error instanceof Error ? (sqliteCode(error) ?? "") : "";
 }
 
 function unavailableError(file: string, problem: string, cause?: unknown): ContextError {

@@ -13,11 +13,15 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import Database from "libsql";
+import type Libsql from "libsql";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { describeStore, describeUpkeep, expectCallOrder } from "../../core/store/store.contract.ts";
 import { openMaintainedSqlite, openSqliteStore } from "./sqlite.ts";
 import { applicationId, migrate, migrations } from "./sqlite-connection.ts";
+import { loadDriver } from "./sqlite-driver.ts";
+
+// The driver of the store. Another one in this process would release its locks.
+const Database = await loadDriver();
 
 const root = mkdtempSync(join(tmpdir(), "plimsoll-sqlite-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -105,7 +109,10 @@ describe("a store on disk", () => {
     const older = new Database(path);
     migrate(older, path);
     // Locks the file right after the first call to the driver, as another process that creates the store can.
-    const exec = vi.spyOn(Database.prototype, "exec").mockImplementation(function (this: Database.Database, sql) {
+    const exec = vi.spyOn(Database.prototype as Libsql.Database, "exec").mockImplementation(function (
+      this: Libsql.Database,
+      sql,
+    ) {
       exec.mockRestore();
       this.exec(sql);
       older.exec("BEGIN EXCLUSIVE");
@@ -301,7 +308,9 @@ describe("refuses a path that cannot be a store", () => {
     expect(readdirSync(folder).sort()).toEqual(["file", "link"]);
   });
 
-  test("a file or folder without permission", async () => {
+  // Root only plays another user here: the system's check still sees root, and Node's SQLite opens the file to read it.
+  const onlyPlays = process.getuid?.() === 0 && Database.name !== "Database";
+  test.skipIf(onlyPlays)("a file or folder without permission", async () => {
     const folder = newFolder();
     const path = join(folder, "state.db");
     await (await openSqliteStore({ path })).close();

@@ -132,12 +132,15 @@ interface Address {
   key: string;
 }
 
+/** Each driver has a type of its own. */
+type Bytes = ArrayBuffer | Uint8Array;
+
 interface Row {
-  key: ArrayBuffer;
-  value: ArrayBuffer;
+  key: Bytes;
+  value: Bytes;
   revision: number;
   sequence: number;
-  name: ArrayBuffer;
+  name: Bytes;
   bytes: number;
   count: number;
   last: number;
@@ -275,6 +278,8 @@ function rows(statement: Libsql.Statement, parameters: readonly (Buffer | number
   return statement.all([...parameters]) as Row[];
 }
 
-function decode(bytes: ArrayBuffer): string {
-  return decodeBytes(Buffer.from(bytes));
+function decode(bytes: Bytes): string {
+  const buffer =
+    bytes instanceof Uint8Array ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) : Buffer.from(bytes);
+  return decodeBytes(buffer);
 }

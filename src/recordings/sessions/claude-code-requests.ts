@@ -2,7 +2,7 @@
  *  (`api-request`): a request names an earlier one, how many of its messages it keeps, and the hashes of the messages that
  *  follow. A hash refers to an `api-request-blob`, or to neighbouring lines of the conversation. */
 
-import { createHash, type Hash } from "node:crypto";
+import { createHash, type Hash } from "../../core/crypto.ts";
 import { type Fields, isFields, isPlainObject } from "../../core/text/index.ts";
 import { type JsonLine, type SessionDraft, timeOf } from "./recorded-session.ts";
 

@@ -1,5 +1,5 @@
 /** How a result continues on the next page: the tokens, the calls that used them, and the versions of results. */
-import { createHash } from "node:crypto";
+import { createHash } from "../../core/crypto.ts";
 import type { Store } from "../../core/store/index.ts";
 import { isFields, isPlainObject, isText, objectOf, originalIdPattern, readJson } from "../../core/text/index.ts";
 import type { ToolArguments, ToolFailure } from "./budgeted-tool.ts";

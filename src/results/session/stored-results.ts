@@ -1,7 +1,7 @@
 /** Results in the store. A session has a fixed number of places. A result overwrites the one that is that many steps
  *  older. So the store does not grow with the steps of a session, and no search for old results is needed. */
 
-import { hash } from "node:crypto";
+import { createHash } from "../../core/crypto.ts";
 import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import {
@@ -139,7 +139,14 @@ interface NumberedIds {
  *  and ids of different groups differ like random ones. Numbers above 33,554,431 start again from 0. */
 export function createNumberedIds(groupId: string): NumberedIds {
   // As in earlier versions, whose ids had 10 characters and the number in the same place.
-  const mask = Number.parseInt(hash("sha256", JSON.stringify(["session", groupId, ""])).slice(0, 8), 16) % numberRange;
+  const mask =
+    Number.parseInt(
+      createHash("sha256")
+        .update(JSON.stringify(["session", groupId, ""]))
+        .digest("hex")
+        .slice(0, 8),
+      16,
+    ) % numberRange;
   return {
     create(number) {
       const name = createOriginalId(["session", groupId, number]);

@@ -1,7 +1,7 @@
 /** Plimsoll's block in a person's file. Files are byte strings, so every byte outside the block is kept. Removing the
  *  block restores the file exactly, because the bytes added around it can be recognised. */
 
-import { createHash, type Hash } from "node:crypto";
+import { createHash, type Hash } from "../../core/crypto.ts";
 import { ContextError } from "../../core/errors.ts";
 import {
   closes,

@@ -1,5 +1,6 @@
 /** Finds the texts that an earlier file has too. A text means something else under another heading or label, so it is a
  *  duplicate only together with both. */
+import { Buffer } from "../../core/bytes.ts";
 
 /** A heading, a paragraph, an item of a list or a code block. Blank lines between parts are not kept apart: a part knows
  *  whether one is above it. */

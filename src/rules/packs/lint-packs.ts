@@ -1,5 +1,6 @@
 /** Checks what a schema cannot: how packs, profiles and budgets fit together. Pure: the caller turns keys into
  *  lines. */
+import { Buffer } from "../../core/bytes.ts";
 import {
   didYouMean,
   findFetchMarkers,

@@ -1,4 +1,5 @@
 /** Renders the body of the injected block. The same content gives the same bytes: no clock, no version, no path. */
+import { Buffer } from "../../core/bytes.ts";
 import {
   oneLine,
   type Segment,

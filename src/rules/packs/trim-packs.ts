@@ -1,5 +1,6 @@
 /** Chooses the packs of a text that has a limit: without packs that others include, and with as much of the rest as
  *  fits. */
+import { Buffer } from "../../core/bytes.ts";
 import { type Tier, textAt, tiersAt, type Verbosity } from "../../core/text/index.ts";
 import type { Pack } from "./pack.ts";
 import { type AddedPart, addedParts } from "./render-context.ts";

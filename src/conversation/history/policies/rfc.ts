@@ -2,6 +2,7 @@
  *  tools said before it is replaced with placeholders. `rfc-headroom` has a lower target, so that the boundary stays
  *  for several turns. */
 
+import { Buffer } from "../../../core/bytes.ts";
 import {
   type CountedMessage,
   type CountedPart,

@@ -1,6 +1,7 @@
 /** The format of the AI SDK (versions 6 and 7): `ModelMessage`, and the prompt of a middleware, which differs only in
  *  its files. */
 
+import { Buffer } from "../../bytes.ts";
 import type { Fields } from "../../text/index.ts";
 import { familyOfModel } from "../../tokens/index.ts";
 import { fieldsAt, jsonAt, roleAt, stringAt, textOrListAt } from "../fields.ts";
