@@ -1,7 +1,8 @@
 /** Delivers one result: room in the ledger → result → its share → page → store → ledger → work log → evict → record.
  *  The store has everything before the page is sent, so a continuation also works in another process. */
-import { Buffer } from "../../core/bytes.ts";
+
 import { type CallShare, type Ledger, leastAllocation } from "../../core/budget/index.ts";
+import { Buffer } from "../../core/bytes.ts";
 import { ContextError } from "../../core/errors.ts";
 import { messageOf, shorten } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
