@@ -117,7 +117,10 @@ async function runProgram(
   const folder = mkdtempSync(join(tmpdir(), "plimsoll-run-"));
   const file = openSync(join(folder, "output"), "w+", 0o600);
   const child = spawn(program, args, {
-    ...{ cwd: root, env, stdio: ["ignore", file, file], windowsHide: true },
+    cwd: root,
+    env,
+    stdio: ["ignore", file, file],
+    windowsHide: true,
     // Its own group, which can be ended as a whole.
     detached: process.platform !== "win32",
   });

@@ -210,11 +210,14 @@ function post(state: HttpState, body: string): Promise<Response> {
 async function exchange(state: HttpState, body: string, message: RpcMessage): Promise<void> {
   const { id, method } = message;
   let isAnswered = id === undefined || method === undefined;
-  const isAnswer = (line: Buffer): boolean =>
-    parseLine(line)?.messages.some((each) => each.id === id && each.method === undefined) ?? false;
+
   const pass = async (line: Buffer): Promise<void> => {
-    // Only results are that long, and parsing one takes a while.
-    isAnswered ||= line.length > 1_048_576 || isAnswer(line);
+    if (!isAnswered) {
+      // Only results are that long, and parsing one takes a while.
+      const isLong = line.length > 1_048_576;
+      isAnswered =
+        isLong || (parseLine(line)?.messages ?? []).some((each) => each.id === id && each.method === undefined);
+    }
     await state.receive(line);
   };
   try {

@@ -76,8 +76,7 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     options.hasIntake === true
       ? await createWrapIntake({ sessionId: session.id, counter, store: kept.store })
       : undefined;
-  // Claude Code moves large results into a file by itself. A short preview then serves it better than a page.
-  const movesLargeResults = (): boolean => clientName?.toLowerCase().startsWith("claude-code") ?? false;
+
   const proxy: LineProxy = createLineProxy({
     session,
     counter,
@@ -88,7 +87,11 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     log,
     intake,
     original,
-    isPreviewed: () => format === "text" && options.pageLimit === undefined && movesLargeResults(),
+    // Claude Code moves large results into a file by itself. A short preview then serves it better than a page.
+    isPreviewed: () => {
+      const isClaudeCode = clientName?.toLowerCase().startsWith("claude-code") ?? false;
+      return isClaudeCode && format === "text" && options.pageLimit === undefined;
+    },
     ...(options.isLazy === true ? { realCall } : {}),
     isKept: () => kept.problem() === undefined,
     clientIs: (name) => {

@@ -80,7 +80,7 @@ export async function openLiveSession(options: SessionOptions): Promise<LiveSess
   // Results of different groups can have the same id. So the account adds the group to the id, unless the group has the
   // session's own name.
   const prefix = groupId === id ? "" : `${groupId}/`;
-  const keyOf = (result: string): string => `${prefix}${result}`;
+
   const shownId = (key: string): string => (key.startsWith(prefix) ? key.slice(prefix.length) : key);
   const status = (): SessionStatus => {
     const { largest: found, ...rest } = createStatus(id, current(record), parts.ledger);
@@ -88,7 +88,14 @@ export async function openLiveSession(options: SessionOptions): Promise<LiveSess
   };
   const offsetTokens = createOffsetTokens(store, groupId, options.continuations);
   const sources = createSources({ results: parts.results, versions, offsetTokens });
-  return { id, parts: { ...parts, ...account, keyOf, count }, sources, status, shownId, ...account };
+  return {
+    id,
+    parts: { ...parts, ...account, keyOf: (result) => `${prefix}${result}`, count },
+    sources,
+    status,
+    shownId,
+    ...account,
+  };
 }
 
 /** Drops results of sessions that nobody has used for a long time. Keeps their records and work logs. `except` is the

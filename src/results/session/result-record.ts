@@ -220,12 +220,16 @@ function createWriter(offset: number) {
     },
     end(): ItemChunks {
       close();
-      async function* items(): AsyncGenerator<unknown> {
-        // The items of the first chunk need not be parsed.
-        yield* first;
-        yield* readItems(starts.slice(1), 0, (chunk) => JSON.parse(chunks[chunk + 1]!) as unknown[]);
-      }
-      return { chunks, starts, count, items };
+      return {
+        chunks,
+        starts,
+        count,
+        async *items() {
+          // The items of the first chunk need not be parsed.
+          yield* first;
+          yield* readItems(starts.slice(1), 0, (chunk) => JSON.parse(chunks[chunk + 1]!) as unknown[]);
+        },
+      };
     },
   };
 }

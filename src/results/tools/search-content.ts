@@ -106,16 +106,18 @@ async function searchContent(
     return failure("invalid_pattern", "The braces in file_pattern expand to too many globs.");
   }
   const { path: named, realPath } = contained;
-  // The path of a file below a directory that was possibly named by a link.
-  const resolveLink = (path: string): string =>
-    named === realPath ? path : (realPath + path.slice(named.length)).replace(/^\.\//, "");
+
   const request: SearchRequest = {
     pattern,
     isRegex: values.is_regex,
     caseSensitive: values.case_sensitive,
     path: contained.path,
     knownSecrets,
-    isSecret: (path) => isSecretPath(run, path, resolveLink(path)),
+    isSecret: (path) => {
+      // The directory may have been named by a link.
+      const real = named === realPath ? path : (realPath + path.slice(named.length)).replace(/^\.\//, "");
+      return isSecretPath(run, path, real);
+    },
     files: { pattern: file_pattern, matches },
     contextLines: Math.min(values.context_lines, 100),
     mode: values.mode,

@@ -141,7 +141,7 @@ function createLineCollector({ maxLineLength, startColumn = 1 }: LineOptions) {
     const left = Math.max(length - skip - unshown, 0);
     kept = "";
     length = 0;
-    // `line` can be one character longer than what is shown. `length` is that of the whole line.
+    // `line` can be one character longer than what is shown. `left` counts to the end of the whole line.
     const isWhole = line.length === left;
     const complete = isWhole ? line.replace(/\r$/, "") : line;
     if (complete.length <= maxLineLength && isWhole) return { text: complete, omitted: 0 };
