@@ -15,30 +15,22 @@ export const mediaTokens = {
 
   image(base64: string | undefined, tier: ImageTier): number {
     const size = base64 === undefined ? undefined : imageSize(base64);
-    const unknownImageTokens = 2000; // the context-engineering RFC, section 7.1
     return size === undefined ? unknownImageTokens : patchTokens(size, tier);
   },
 
   /** A PDF is billed by the page, as text and as an image. If the page objects are in compressed streams, the size
    *  gives an estimate. */
   pdf(base64: string | undefined): number {
-    const pdfPageTokens = 3000; // upper end of 1,500–3,000 per page (Anthropic, PDF support, 2026)
-    const unknownPdfPages = 10; // own choice, for a URL or a file id
     if (base64 === undefined) return unknownPdfPages * pdfPageTokens;
     const bytes = Buffer.from(base64, "base64");
-    const pdfBytesPerPage = 50_000; // own choice: text pages are about this size, scans larger
     const pages = countPageObjects(bytes) || Math.ceil(bytes.length / pdfBytesPerPage);
-    const maxPdfPages = 600; // the limit of a request (same page)
     return Math.min(Math.max(pages, 1), maxPdfPages) * pdfPageTokens;
   },
 
   /** Returns the tokens of encrypted content: those of its readable text, scaled up to the hidden length, at least
    *  1. */
   sealed(sealed: string, readable: { bytes: number; tokens: number }): number {
-    // Signature minus thinking text, the same in unsummarised blocks of Claude 4.5 sessions (measured 2026-11).
-    const sealHeaderBytes = 174;
     const hiddenBytes = Math.max(0, sealed.length * 0.75 - sealHeaderBytes);
-    const sealedBytesPerToken = 3; // English prose on current Claude models: 3.09 bytes per token (measured 2026-11)
     if (readable.bytes === 0) return Math.max(1, Math.ceil(hiddenBytes / sealedBytesPerToken));
     return Math.ceil(readable.tokens * Math.max(1, hiddenBytes / readable.bytes));
   },
@@ -51,6 +43,14 @@ const imageLimits: Readonly<Record<ImageTier, { edge: number; tokens: number }>>
   standard: { edge: 1568, tokens: 1568 },
   high: { edge: 2576, tokens: 4784 },
 };
+const unknownImageTokens = 2000; // the context-engineering RFC, section 7.1
+const pdfPageTokens = 3000; // upper end of 1,500–3,000 per page (Anthropic, PDF support, 2026)
+const maxPdfPages = 600; // the limit of a request (same page)
+const pdfBytesPerPage = 50_000; // own choice: text pages are about this size, scans larger
+const unknownPdfPages = 10; // own choice, for a URL or a file id
+// Signature minus thinking text, the same in unsummarised blocks of Claude 4.5 sessions (measured 2026-11).
+const sealHeaderBytes = 174;
+const sealedBytesPerToken = 3; // English prose on current Claude models: 3.09 bytes per token (measured 2026-11)
 
 function patchTokens(size: ImageSize, tier: ImageTier): number {
   const limit = imageLimits[tier];
@@ -88,13 +88,14 @@ interface ImageSize {
 /** Reads width and height from the start of an image's base64, whatever its media type says. Decodes only a few
  *  bytes. */
 export function imageSize(base64: string): ImageSize | undefined {
-  const maxWrappedChars = 262_144;
   // Mail tools break base64 into lines, which would shift every offset.
   const data = /\s/.test(base64.slice(0, 128)) ? base64.slice(0, maxWrappedChars).replace(/\s+/g, "") : base64;
   const head = bytesAt(data, 0, 32);
   const size = pngSize(head) ?? gifSize(head) ?? webpSize(head) ?? jpegSize(data, head);
   return size !== undefined && size.width > 0 && size.height > 0 ? size : undefined;
 }
+
+const maxWrappedChars = 262_144;
 
 // Every 4 characters hold 3 bytes, so any byte range can be decoded separately.
 function bytesAt(data: string, offset: number, length: number): Buffer {

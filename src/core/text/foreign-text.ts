@@ -21,13 +21,8 @@ export function fitForeignText(
   const whole = clean === "" ? "" : `${clean}\n`;
   let kept = whole;
   for (let lines = maxLines, bytes = maxBytes; ; ) {
-    let end = lines > 0 ? kept.length : 0;
-    forEachLine(kept, ({ number, next }) => {
-      if (number === lines) end = next;
-    });
-    kept = truncateBytes(kept.slice(0, end), bytes).text;
-    const fenced = closeFence(kept);
-    const closed = withoutImports(fenced === kept ? kept : `${fenced}\n`);
+    kept = truncateBytes(firstLines(kept, lines), bytes).text;
+    const closed = withoutImports(withClosedFence(kept));
     const [extraLines, extraBytes] = [countLines(closed) - maxLines, Buffer.byteLength(closed) - maxBytes];
     if (kept === "" || (extraLines <= 0 && extraBytes <= 0)) return { text: closed, truncated: kept !== whole };
     // Each round removes at least one byte, and everything that was added.
@@ -55,12 +50,25 @@ function withoutComments(text: string): string {
   return kept.join("");
 }
 
+function firstLines(text: string, count: number): string {
+  let end = count > 0 ? text.length : 0;
+  forEachLine(text, ({ number, next }) => {
+    if (number === count) end = next;
+  });
+  return text.slice(0, end);
+}
+
 function countLines(text: string): number {
   let count = 0;
   forEachLine(text, () => {
     count++;
   });
   return count;
+}
+
+function withClosedFence(text: string): string {
+  const closed = closeFence(text);
+  return closed === text ? text : `${closed}\n`;
 }
 
 /** `@path` makes Claude Code and Gemini CLI read a file into the prompt, unless it is in code. In Markdown `\@` is the

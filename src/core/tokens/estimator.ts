@@ -14,7 +14,7 @@ import { cutIntoPieces, scanWord } from "./scan-words.ts";
  *  bytes. */
 export function createEstimator(family: Family): Counter {
   const weights = computeWeights(family);
-  return wrapSum(family, (text) => scan(text, weights));
+  return estimatorWith(family, (text) => scan(text, weights));
 }
 
 /** Works as `createEstimator`, for the drafts of one text. Remembers the sum of each section, so only sections that are
@@ -28,7 +28,7 @@ export function createDraftEstimator(family: Family): Counter {
     known.set(section, found);
     return found;
   };
-  return wrapSum(family, (text) => {
+  return estimatorWith(family, (text) => {
     // A longer text is scanned in parts that end elsewhere.
     if (text.length > buffer.PART_LENGTH) return scan(text, weights);
     let sum = 0;
@@ -57,7 +57,7 @@ function computeWeights(family: Family): Float64Array {
   return Float64Array.from(coefficients[family], (coefficient) => Math.round(coefficient * ONE_TOKEN));
 }
 
-function wrapSum(family: Family, sumOf: (text: string) => number): Counter {
+function estimatorWith(family: Family, sumOf: (text: string) => number): Counter {
   return {
     name: `estimate:${family}`,
     count(text) {

@@ -228,23 +228,25 @@ function readFile(part: Fields, path: string): Piece {
   const mediaType = typeof part.mediaType === "string" ? part.mediaType : String(part.type);
   const data = Object(part.image ?? part.data ?? part.url);
   if (data.type === "text") return { kind: "text", text: stringAt(data, "text", `${path}.data`) };
-  // The size of an image is near its start, after the metadata of a camera.
-  if (mediaType.startsWith("image")) return { kind: "image", data: readBase64(data, 196_608) };
+  if (mediaType.startsWith("image")) return { kind: "image", data: base64Of(data, imageHeadBytes) };
   // There is no rule for sound and video, so they cost as much as an unknown image.
   if (/^(?:audio|video)/.test(mediaType)) return { kind: "image", data: undefined };
-  return { kind: "document", data: readBase64(data, Number.POSITIVE_INFINITY) };
+  return { kind: "document", data: base64Of(data, Number.POSITIVE_INFINITY) };
 }
 
+// The size of an image is near its start, after the metadata of a camera.
+const imageHeadBytes = 196_608;
+
 /** `data` is boxed: a string, a URL, bytes, one of these in a wrapper with a type, or a provider's reference. */
-function readBase64(data: object, maxBytes: number): string | undefined {
+function base64Of(data: object, maxBytes: number): string | undefined {
   if (data instanceof String || data instanceof URL) return base64OfUrl(String(data));
-  if (data instanceof ArrayBuffer) return readBase64(new Uint8Array(data), maxBytes);
+  if (data instanceof ArrayBuffer) return base64Of(new Uint8Array(data), maxBytes);
   if (ArrayBuffer.isView(data)) {
     const length = Math.min(data.byteLength, maxBytes);
     return Buffer.from(data.buffer, data.byteOffset, length).toString("base64");
   }
   const { type, data: inner, url } = data as Fields;
-  return type === "data" || type === "url" ? readBase64(Object(inner ?? url), maxBytes) : undefined;
+  return type === "data" || type === "url" ? base64Of(Object(inner ?? url), maxBytes) : undefined;
 }
 
 /** Counts unknown content by its JSON, which is rather too much than too little. Provider options are not content. */
