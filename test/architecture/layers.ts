@@ -110,7 +110,7 @@ export function resolveImport(path: string, specifier: string): string {
 
 /** The one import against the order: a recall tool also opens what a session stored, and loads it when it is asked. */
 const lateLoads: Readonly<Record<string, string>> = {
-  "src/conversation/sdk/conversation-intake.ts": "src/results/session/index.ts",
+  "src/conversation/sdk/recall-original.ts": "src/results/session/index.ts",
 };
 
 /** Beside the indexes: what is loaded only where it is asked for by name. */

@@ -12,7 +12,7 @@ export function isDriver(path: string): boolean {
 const computesNatively: ReadonlySet<string> = new Set(["src/core/bytes.ts", "src/core/crypto.ts"]);
 
 /** Workers and browsers have no Buffer. */
-const bufferRule = "is missing in Workers and browsers. Import it from src/bytes.ts.";
+const bufferRule = "is missing in Workers and browsers. Import it from src/core/bytes.ts.";
 
 function checkBuffer({ path, nodes, imports }: Source): Violation[] {
   if (imports.some(({ specifier }) => specifier?.endsWith("/bytes.ts"))) return [];

@@ -1,5 +1,6 @@
 /** Hashes the content of a message, for histories that come back as new objects: with a key to compare messages, without
  *  one to name them. */
+import { Buffer } from "../bytes.ts";
 import { createHash } from "../crypto.ts";
 import { ContextError } from "../errors.ts";
 import { createHashKey, createKeyedHash, type HashSequence } from "../text/index.ts";
@@ -27,7 +28,7 @@ function ofProcess(): HashSequence {
 export function nameMessage(message: object): string {
   let sha256 = createHash("sha256");
   // Each update takes longer than hashing a few hundred bytes, so short values are collected.
-  const collected = Buffer.allocUnsafe(2_000);
+  const collected = Buffer.alloc(2_000);
   let used = 0;
   const flush = (): void => {
     sha256.update(collected.subarray(0, used));
@@ -35,7 +36,7 @@ export function nameMessage(message: object): string {
   };
   const addWord = (word: number): void => {
     if (used + 4 > collected.length) flush();
-    used = collected.writeInt32LE(word, used);
+    for (let shift = 0; shift < 32; shift += 8) collected[used++] = word >> shift;
   };
   return hashMessage(message, {
     start() {

@@ -1,3 +1,5 @@
+import { Buffer } from "../bytes.ts";
+
 /** A byte string holds one byte of a file in each character, as `latin1` reads it. Editing this form keeps every other
  *  byte, valid UTF-8 or not. */
 export function toByteString(text: string): string {

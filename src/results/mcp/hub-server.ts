@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ContextError } from "../../core/errors.ts";
 import { elementsOf, isPlainObject, memberOf, messageOf } from "../../core/text/index.ts";
-import { parseMessages, type RpcObject, renderAnswer, replaceAt, type WrittenMessage } from "./rpc-message.ts";
+import { parseRpcMessages, type RpcObject, renderAnswer, replaceAt, type WrittenMessage } from "./rpc-message.ts";
 import type { ServerConnection } from "./server-connection.ts";
 
 export interface HubServer {
@@ -158,7 +158,7 @@ async function run(state: ServerState): Promise<number> {
   if (state.isEnding) end();
   try {
     for await (const line of lines) {
-      for (const received of parseMessages(line)) await take(state, received, line);
+      for (const received of parseRpcMessages(line)) await take(state, received, line);
     }
   } catch (error) {
     if (!(error instanceof ContextError)) throw error;

@@ -4,7 +4,7 @@ import { didYouMean, isPlainObject, memberOf, messageOf, shorten } from "../../c
 import { createLineChannel } from "./line-stream.ts";
 import {
   isModern,
-  parseMessages,
+  parseRpcMessages,
   type RpcMessage,
   type RpcObject,
   renderAnswer,
@@ -49,7 +49,7 @@ export function hideTools(inner: ServerConnection, about: string): ServerConnect
     ...inner,
     lines: toClient.lines,
     async send(line) {
-      for (const received of parseMessages(Buffer.from(line))) await take(received);
+      for (const received of parseRpcMessages(Buffer.from(line))) await take(received);
     },
   };
 }
@@ -209,10 +209,10 @@ function createCatalog(send: ServerConnection["send"]) {
       const isChange =
         line.length < 1_000 &&
         line.includes(listChanged) &&
-        parseMessages(line).every(({ message: { method } }) => method === listChanged);
+        parseRpcMessages(line).every(({ message: { method } }) => method === listChanged);
       if (isChange) known = undefined;
       if (isChange || asked.size === 0) return isChange;
-      const own = parseMessages(line).find(
+      const own = parseRpcMessages(line).find(
         ({ message: { id, method } }) => method === undefined && asked.has(id ?? ""),
       );
       if (own === undefined) return false;

@@ -147,7 +147,7 @@ export interface WrittenMessage {
 }
 
 /** Returns each message of a line. Other lines have none. */
-export function parseMessages(line: Buffer): WrittenMessage[] {
+export function parseRpcMessages(line: Buffer): WrittenMessage[] {
   const parsed = parseLine(line);
   if (parsed === undefined) return [];
   const { text, isBatch, messages } = parsed;

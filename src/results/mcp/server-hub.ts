@@ -5,7 +5,7 @@ import { isPlainObject, memberOf, messageOf } from "../../core/text/index.ts";
 import { createHubServer, type HubServer, type HubServerOptions } from "./hub-server.ts";
 import { createLineChannel } from "./line-stream.ts";
 import {
-  parseMessages,
+  parseRpcMessages,
   type RpcMessage,
   type RpcObject,
   renderAnswer,
@@ -54,7 +54,7 @@ export function createServerHub(options: {
   return {
     lines: toClient.lines,
     async send(line) {
-      for (const received of parseMessages(Buffer.from(line))) {
+      for (const received of parseRpcMessages(Buffer.from(line))) {
         const { message, text } = received;
         const { id, method } = message;
         if (method === undefined) {

@@ -9,7 +9,7 @@ import { hideTools, realCall } from "./lazy-tools.ts";
 import { createLineProxy, type LineProxy } from "./line-proxy.ts";
 import { readMessageLines, writeLine } from "./line-stream.ts";
 import { type Conversation, openMcpSession, patience } from "./open-session.ts";
-import { parseMessages, readEnds, refuseLongLine, renderAnswer } from "./rpc-message.ts";
+import { parseRpcMessages, readEnds, refuseLongLine, renderAnswer } from "./rpc-message.ts";
 import { connectServer, type ServerConnection } from "./server-connection.ts";
 import { createServerHub, type ServerHub } from "./server-hub.ts";
 import { openServerStore, type StoreUpkeep } from "./server-store.ts";
@@ -179,7 +179,7 @@ function createOpenRequests() {
   const open = new Set<string>();
   return {
     asked(line: string | Buffer): void {
-      for (const { message } of parseMessages(typeof line === "string" ? Buffer.from(line) : line)) {
+      for (const { message } of parseRpcMessages(typeof line === "string" ? Buffer.from(line) : line)) {
         if (message.id !== undefined && message.method !== undefined) open.add(message.id);
         if (message.cancels !== undefined) open.delete(message.cancels);
       }
@@ -195,7 +195,7 @@ function createOpenRequests() {
         if (!isRequest && id !== undefined) open.delete(id);
         return;
       }
-      for (const { message } of parseMessages(line)) {
+      for (const { message } of parseRpcMessages(line)) {
         if (message.id !== undefined && message.method === undefined) open.delete(message.id);
       }
     },
