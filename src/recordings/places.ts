@@ -1,8 +1,8 @@
 /** Where each client keeps its recordings, and which files in a folder may be recordings. */
 
-import { type Dirent, existsSync, statSync } from "node:fs";
+import { type Dirent, existsSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { type Environment, homeDirectory, listForeign } from "../host/index.ts";
+import { type Environment, homeDirectory, isInside, listForeign } from "../host/index.ts";
 
 /** Returns the folders and files in which clients keep recordings, as far as they exist. */
 export function recordingPlaces(env: Environment): readonly string[] {
@@ -42,6 +42,17 @@ function claudeProjects(env: Environment): readonly string[] {
   const folders = own.filter((folder) => folder !== "");
   const usual = [join(home, ".claude"), join(home, ".config/claude")];
   return (folders.length > 0 ? folders : usual).map((folder) => resolve(folder, "projects"));
+}
+
+/** Returns whether a transcript may be kept in the index. A hook may name one in a repository, which may bring links to
+ *  what `bill` would not read, and `bill` shows what is in the index. */
+export function isKeptTranscript(path: string, env: Environment): boolean {
+  if (claudeProjects(env).some((projects) => isInside(path, projects))) return true;
+  try {
+    return realpathSync.native(path) === path;
+  } catch {
+    return false;
+  }
 }
 
 /** Finds the transcripts of Claude Code that changed since a time, and those of their sub-agents. With hundreds of

@@ -118,7 +118,7 @@ async function readEntry(file: SessionFile, known: FileEntry | undefined): Promi
   if (!Buffer.isBuffer(read)) throw new ContextError("unreadable_input", read.reason);
   const facts = readFacts(read.toString("utf8"));
   describeFolder(facts, file);
-  return { entry: { path, size, mtimeMs, offset: size, tail: "", facts }, bytes: size };
+  return { entry: { path, size, mtimeMs, offset: size, tail: 0, facts }, bytes: size };
 }
 
 async function readDatabase(path: string, known: FileEntry | undefined): Promise<Pick<ReadEntry, "entry" | "bytes">> {
@@ -128,5 +128,5 @@ async function readDatabase(path: string, known: FileEntry | undefined): Promise
   if (known !== undefined && known.size === size && known.mtimeMs === mtimeMs) return { entry: known, bytes: 0 };
   const sessions: SessionFacts[] = [];
   for await (const session of readForeignDatabase(path)) sessions.push(readOpencodeFacts(session));
-  return { entry: { path, size, mtimeMs, offset: size, tail: "", sessions }, bytes: size };
+  return { entry: { path, size, mtimeMs, offset: size, tail: 0, sessions }, bytes: size };
 }

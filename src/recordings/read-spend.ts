@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import type { ModelPrice, Prices, UsageCost } from "../core/billing/index.ts";
 import { configDirectory, type Environment, homeDirectory, readForeign, searchUpward } from "../host/index.ts";
 import { createPriceTable, inputTokensOf, usdOfCall } from "./bill/price-calls.ts";
-import { findClaudeTranscripts, findSubAgents } from "./places.ts";
+import { findClaudeTranscripts, findSubAgents, isKeptTranscript } from "./places.ts";
 import { continueReading, type FileEntry, indexFile, readIndex, writeIndex } from "./recording-index.ts";
 import { claudeCodeFacts } from "./sessions/claude-code-facts.ts";
 import { createUsageSum } from "./sessions/recorded-usage.ts";
@@ -69,9 +69,10 @@ export async function readSpend(options: SpendOptions): Promise<Spend> {
   const list = listDay(index.head.list, since, options);
   const own = transcript === undefined ? [] : [transcript, ...findSubAgents(transcript)];
   const { entries, isComplete, problems } = readFiles(new Set([...own, ...list.files]), index.entries, maxBytes);
-  const isSame = [...entries].every(([path, entry]) => index.entries.get(path) === entry);
-  if (!isSame || entries.size !== index.entries.size || list !== index.head.list) {
-    await writeIndex(file, { entries, head: { list } });
+  const kept = new Map([...entries].filter(([path]) => isKeptTranscript(path, env)));
+  const isSame = [...kept].every(([path, entry]) => index.entries.get(path) === entry);
+  if (!isSame || kept.size !== index.entries.size || list !== index.head.list) {
+    await writeIndex(file, { entries: kept, head: { list } });
   }
   const priceOfCall = createPriceTable(prices);
   const sessions = new Map<string, SpentSession>();

@@ -19,8 +19,8 @@ export interface FileEntry {
   readonly mtimeMs: number;
   /** How far the file was read. */
   readonly offset: number;
-  /** The bytes before the offset. A file that was replaced has others. */
-  readonly tail: string;
+  /** A checksum of the bytes before the offset. A file that was replaced has another. */
+  readonly tail: number;
   readonly facts?: SessionFacts | undefined;
   /** The state of the scan as JSON. Only a file that has grown needs it. */
   readonly state?: string | undefined;
@@ -58,7 +58,7 @@ export function readIndex(file: string): RecordingIndex {
   for (const line of lines) {
     try {
       const { facts, sessions, ...entry } = JSON.parse(line) as IndexLine;
-      if (typeof entry.path !== "string" || typeof entry.tail !== "string" || !(entry.offset >= 0)) continue;
+      if (typeof entry.path !== "string" || typeof entry.tail !== "number" || !(entry.offset >= 0)) continue;
       entries.set(entry.path, {
         ...entry,
         ...(facts && { facts: unpackFacts(facts) }),
@@ -193,11 +193,12 @@ function scanFrom(
   return { ...scan.finish(), offset: size, end };
 }
 
-function tailAt(file: number, offset: number): string {
-  const length = Math.min(tailBytes, offset);
-  const bytes = Buffer.alloc(length);
-  readSync(file, bytes, 0, length, offset - length);
-  return bytes.toString("latin1");
+/** Returns a checksum of the bytes before the offset. The bytes themselves do not go into the index: a transcript may be a
+ *  link to a secret. */
+function tailAt(file: number, offset: number): number {
+  const bytes = Buffer.alloc(Math.min(tailBytes, offset));
+  readSync(file, bytes, 0, bytes.length, offset - bytes.length);
+  return bytes.reduce((sum, byte) => Math.imul(sum ^ byte, 0x01000193), 0x811c9dc5);
 }
 
 /** Adds facts that are not in the lines: the kind of a sub-agent, and the folder of gemini-cli. */
