@@ -3,7 +3,7 @@
  * acknowledged, straight to the descriptor, so that a line the parent reads was printed after the write.
  */
 import { writeSync } from "node:fs";
-import { markedBlock } from "../../dist/core/text/index.js";
+import { markedBlock } from "../../dist/rules/files/marked-block.js";
 import { changeFile } from "../../dist/host/index.js";
 
 const [root, path, job, count = "Infinity"] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 /** Calls every built tool, and a scan, over one folder, and prints all that came out as JSON lines. Argument: the folder. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { scanProject } from "../../dist/plans/agent/index.js";
+import { scanProject } from "../../dist/host/index.js";
 import { createTools } from "../../dist/results/tools/index.js";
 
 const [root] = process.argv.slice(2);
