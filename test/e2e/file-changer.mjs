@@ -3,8 +3,8 @@
  * acknowledged, straight to the descriptor, so that a line the parent reads was printed after the write.
  */
 import { writeSync } from "node:fs";
-import { markedBlock } from "../../dist/rules/files/marked-block.js";
 import { changeFile } from "../../dist/host/index.js";
+import { markedBlock } from "../../dist/rules/files/marked-block.js";
 
 const [root, path, job, count = "Infinity"] = process.argv.slice(2);
 const say = (line) => writeSync(1, `${line}\n`);
