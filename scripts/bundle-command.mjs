@@ -47,7 +47,7 @@ export async function bundleCommand(dist, collector) {
 /** Programs in files of their own. The status line runs after every answer of an agent, and reads a sixth of what common.js has.
  *  The hooks run inside a client. The command starts the reader of databases as a process. */
 const alone = [
-  { name: "status", file: "clients/spend/status-line.js", prefix: "status" },
+  { name: "status", file: "clients/spend/status-line.js", prefix: "status", isOneFile: true },
   { name: "plugin-hooks", file: "clients/plugin-hooks.js", prefix: "hooks" },
   { name: "database-reader", file: "recordings/database-reader.js", prefix: "database" },
 ];
@@ -73,7 +73,7 @@ async function bundleMain(dist) {
   await build.close();
 }
 
-async function bundleAlone(dist, { name, file, prefix }, collector) {
+async function bundleAlone(dist, { name, file, prefix, isOneFile = false }, collector) {
   const build = await rolldown({
     input: { [name]: join(dist, file) },
     platform: "node",
@@ -85,8 +85,12 @@ async function bundleAlone(dist, { name, file, prefix }, collector) {
     external: isExternal,
     logLevel: "silent",
   });
+  // What it loads at once is in one file, also what its later parts use.
+  const together = isOneFile ? await findModules([join(dist, file)]) : new Set();
+  const groups = isOneFile ? [{ name: "line", test: (id) => together.has(id) }] : [];
+  const codeSplitting = { includeDependenciesRecursively: false, groups };
   const dir = join(dist, "cli/bundle");
-  await build.write({ dir, format: "esm", chunkFileNames: `${prefix}-[name].js`, minify });
+  await build.write({ dir, format: "esm", chunkFileNames: `${prefix}-[name].js`, minify, codeSplitting });
   await build.close();
 }
 

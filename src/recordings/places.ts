@@ -1,8 +1,8 @@
 /** Where each client keeps its recordings, and which files in a folder may be recordings. */
 
 import { type Dirent, existsSync, realpathSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { type Environment, homeDirectory, isInside, listForeign } from "../host/index.ts";
+import { join, resolve, sep } from "node:path";
+import { type Environment, homeDirectory, listForeign } from "../host/index.ts";
 
 /** Returns the folders and files in which clients keep recordings, as far as they exist. */
 export function recordingPlaces(env: Environment): readonly string[] {
@@ -44,15 +44,19 @@ function claudeProjects(env: Environment): readonly string[] {
   return (folders.length > 0 ? folders : usual).map((folder) => resolve(folder, "projects"));
 }
 
-/** Returns whether a transcript may be kept in the index. A hook may name one in a repository, which may bring links to
- *  what `bill` would not read, and `bill` shows what is in the index. */
-export function isKeptTranscript(path: string, env: Environment): boolean {
-  if (claudeProjects(env).some((projects) => isInside(path, projects))) return true;
-  try {
-    return realpathSync.native(path) === path;
-  } catch {
-    return false;
-  }
+/** Returns those of the transcripts that may be kept in the index. A hook may name one in a repository, which may bring
+ *  links to what `bill` would not read, and `bill` shows what is in the index. */
+export function keptTranscripts(paths: readonly string[], env: Environment): readonly string[] {
+  const projects = claudeProjects(env).map((folder) => `${folder}${sep}`);
+  return paths.filter((path) => {
+    // Resolving a path takes long for hundreds of them, and only a hook's own may have dots.
+    if (!path.includes("..") && projects.some((folder) => path.startsWith(folder))) return true;
+    try {
+      return realpathSync.native(path) === path;
+    } catch {
+      return false;
+    }
+  });
 }
 
 /** Finds the transcripts of Claude Code that changed since a time, and those of their sub-agents. With hundreds of

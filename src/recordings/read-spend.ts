@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import type { ModelPrice, Prices, UsageCost } from "../core/billing/index.ts";
 import { configDirectory, type Environment, homeDirectory, readForeign, searchUpward } from "../host/index.ts";
 import { createPriceTable, inputTokensOf, usdOfCall } from "./bill/price-calls.ts";
-import { findClaudeTranscripts, findSubAgents, isKeptTranscript } from "./places.ts";
+import { findClaudeTranscripts, findSubAgents, keptTranscripts } from "./places.ts";
 import { continueReading, type FileEntry, indexFile, readIndex, writeIndex } from "./recording-index.ts";
 import { claudeCodeFacts } from "./sessions/claude-code-facts.ts";
 import { createUsageSum } from "./sessions/recorded-usage.ts";
@@ -68,10 +68,11 @@ export async function readSpend(options: SpendOptions): Promise<Spend> {
   const since = new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime();
   const list = listDay(index.head.list, since, options);
   const own = transcript === undefined ? [] : [transcript, ...findSubAgents(transcript)];
-  const { entries, isComplete, problems } = readFiles(new Set([...own, ...list.files]), index.entries, maxBytes);
-  const kept = new Map([...entries].filter(([path]) => isKeptTranscript(path, env)));
-  const isSame = [...kept].every(([path, entry]) => index.entries.get(path) === entry);
-  if (!isSame || kept.size !== index.entries.size || list !== index.head.list) {
+  const { entries, bytes, isComplete, problems } = readFiles(new Set([...own, ...list.files]), index.entries, maxBytes);
+  const kept = new Map<string, FileEntry>();
+  for (const path of keptTranscripts([...entries.keys()], env)) kept.set(path, entries.get(path) as FileEntry);
+  // Writing the index takes longer than reading a few new lines again.
+  if (bytes > smallBytes || kept.size !== index.entries.size || list !== index.head.list) {
     await writeIndex(file, { entries: kept, head: { list } });
   }
   const priceOfCall = createPriceTable(prices);
@@ -93,7 +94,11 @@ export async function readSpend(options: SpendOptions): Promise<Spend> {
   };
 }
 
+const smallBytes = 64_000;
+
 interface ReadFiles extends Pick<Spend, "isComplete" | "problems"> {
+  /** How many bytes are new. */
+  readonly bytes: number;
   readonly entries: ReadonlyMap<string, FileEntry>;
 }
 
@@ -102,20 +107,22 @@ function readFiles(paths: Iterable<string>, known: ReadonlyMap<string, FileEntry
   const budget = { bytes: maxBytes };
   const entries = new Map<string, FileEntry>();
   const problems: SpendProblem[] = [];
+  let bytes = 0;
   let isComplete = true;
   for (const path of paths) {
     const before = known.get(path);
     if (before !== undefined) entries.set(path, before);
     try {
-      const { entry, isWhole } = continueReading({ path, within: path }, before, { readers, budget });
+      const { entry, isWhole, bytes: added } = continueReading({ path, within: path }, before, { readers, budget });
       entries.set(path, entry);
+      bytes += added;
       if (!isWhole) isComplete = false;
       if (entry.lostUsage) problems.push({ file: path, cause: entry.lostUsage });
     } catch (error) {
       problems.push({ file: path, cause: error });
     }
   }
-  return { entries, isComplete, problems };
+  return { entries, bytes, isComplete, problems };
 }
 
 const readers = [claudeCodeFacts];

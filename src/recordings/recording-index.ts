@@ -57,12 +57,18 @@ export function readIndex(file: string): RecordingIndex {
   const entries = new Map<string, FileEntry>();
   for (const line of lines) {
     try {
-      const { facts, sessions, ...entry } = JSON.parse(line) as IndexLine;
-      if (typeof entry.path !== "string" || typeof entry.tail !== "number" || !(entry.offset >= 0)) continue;
-      entries.set(entry.path, {
-        ...entry,
-        ...(facts && { facts: unpackFacts(facts) }),
-        ...(sessions && { sessions: sessions.map(unpackFacts) }),
+      const { path, size, mtimeMs, offset, tail, facts, state, lostUsage, sessions } = JSON.parse(line) as IndexLine;
+      if (typeof path !== "string" || typeof tail !== "number" || !(offset >= 0)) continue;
+      entries.set(path, {
+        path,
+        size,
+        mtimeMs,
+        offset,
+        tail,
+        facts: facts && unpackFacts(facts),
+        state,
+        lostUsage,
+        sessions: sessions?.map(unpackFacts),
         line,
       });
     } catch {
