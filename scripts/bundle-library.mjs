@@ -2,6 +2,7 @@
  *  names, and what several of them use is in dist/public/chunks/ once. Line breaks stay: Node prints the line of an error. */
 import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 import { findModules } from "./find-modules.mjs";
 import { shareData } from "./share-data.mjs";
@@ -38,6 +39,8 @@ export async function bundleLibrary(dist, collector) {
 /** The parts of package.json's "imports". Browsers and Workers get another module: a bundler that joins everything into one file
  *  would take megabytes of ranks along. */
 function replaceByCondition(id) {
+  // Its build for Node is CommonJS, which asks for Node's modules with `require`.
+  if (id === "yaml") return fileURLToPath(new URL("../node_modules/yaml/browser/index.js", import.meta.url));
   return id === "./exact.js" ? { id: "#exact", external: true } : null;
 }
 

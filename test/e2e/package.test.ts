@@ -85,6 +85,13 @@ test("the package holds every file that one of its modules imports", () => {
   expect(missing).toEqual([]);
 });
 
+test("no module of the library asks for another one with require, which a module does not have", () => {
+  const library = packedFiles().filter((file) => file.startsWith(join(installed, "dist/public")));
+  const asking = library.filter((file) => /\b__require\(/.test(readFileSync(file, "utf8")));
+  expect(asking).toEqual([]);
+  expect(library.length).toBeGreaterThan(20);
+});
+
 test("the package holds no module that neither an import path, the command nor a plugin leads to", () => {
   const entries = doors.map((door) => join(installed, manifest.exports[door].default));
   entries.push(...Object.values<string>(manifest.imports["#exact"]).map((path) => join(installed, path)));

@@ -57,6 +57,12 @@ test("leaves answers of other days out of today", async () => {
   expect(json).toMatchObject({ session: { usd: expect.closeTo(0.6, 6) }, today: { usd: expect.closeTo(0.3, 6) } });
 });
 
+test("an answer counts also if its line has no id of its own", async () => {
+  const { uuid: _, parentUuid: __, ...line } = JSON.parse(answerLine({ id: "a" }));
+  transcripts.add("s1", `${JSON.stringify(line)}\n`.repeat(2));
+  expect(await statusOf(statusInput())).toMatchObject({ session: { usd: expect.closeTo(0.3, 6) } });
+});
+
 test("reads what a transcript has more since the last run, also a line that was half written", async () => {
   const line = answerLine({ id: "b" });
   transcripts.add("s1", answerLine({ id: "a" }) + line.slice(0, 100));

@@ -75,8 +75,10 @@ function readLine(value: Fields, draft: FactsDraft): void {
   if (type === "api-request") readRequest(value, own);
   if (type === "cost-state" && typeof value.modelUsage === "object")
     draft.facts.sums = value.modelUsage as Fields as never;
+  // Programs that write such recordings leave ids of lines out. An answer has its own.
+  const line = typeof uuid === "string" ? uuid : claudeCodeUsage(value)?.id;
   // A copy of a line is in the file already.
-  if (typeof uuid !== "string" || own.nodes[uuid] !== undefined) return;
+  if (line === undefined || own.nodes[line] !== undefined) return;
   const parent = typeof parentUuid === "string" ? own.nodes[parentUuid] : undefined;
   if (parent === undefined && typeof parentUuid === "string" && draft.isContinued) {
     draft.isLost = true;
@@ -84,7 +86,7 @@ function readLine(value: Fields, draft: FactsDraft): void {
   }
   const chain = chainOf(value, parent, own);
   const call = readConversation(value, { draft, own, chain, parent });
-  own.nodes[uuid] = [chain, call];
+  own.nodes[line] = [chain, call];
 }
 
 function ownState({ state }: FactsDraft): OwnState {
