@@ -123,8 +123,9 @@ function withoutLanguages(id) {
   return /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/.test(id) ? 'export { default as en } from "./en.js";' : null;
 }
 
-/** A CommonJS module needs helpers of the bundler, which are one more file to read. */
-function withoutHelpers(id) {
+/** A CommonJS module needs helpers of the bundler. They are one more file to read, or they are beside a module for Node, which
+ *  they then bring into a Worker. */
+export function withoutHelpers(id) {
   if (!/[\\/]node_modules[\\/]ignore[\\/]index\.js$/.test(id)) return null;
   const [code, rest] = readFileSync(id, "utf8").split("module.exports = factory");
   if (rest === undefined) throw new Error("the package ignore exports something else than before");

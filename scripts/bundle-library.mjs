@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
+import { withoutHelpers } from "./bundle-command.mjs";
 import { findModules } from "./find-modules.mjs";
 import { shareData } from "./share-data.mjs";
 import { isExternal } from "./third-party.mjs";
@@ -19,7 +20,11 @@ export async function bundleLibrary(dist, collector) {
     input: Object.fromEntries([...entries, ...alternatives]),
     platform: "neutral",
     resolve: { mainFields: ["module", "main"], conditionNames: ["node", "import"] },
-    plugins: [{ name: "conditions", resolveId: replaceByCondition }, shareData(), collector.plugin],
+    plugins: [
+      { name: "conditions", resolveId: replaceByCondition, load: withoutHelpers },
+      shareData(),
+      collector.plugin,
+    ],
     external: isExternal,
     logLevel: "silent",
   });
