@@ -148,7 +148,7 @@ test("a status line costs at most twice what starting Node costs", { tags: ["per
   for (let index = 0; index < 100; index++) transcripts.add(`o${index}`, answerLine({ id: `o${index}` }));
   const input = statusInput();
   let [bare, status] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-  for (let round = 0; round < 5 || (round < 60 && status / bare > 2); round++) {
+  for (let round = 0; round < 5 || (round < 200 && status / bare > 2); round++) {
     transcripts.add("s1", answerLine({ id: `n${round}` }) + otherLine(round));
     bare = Math.min(bare, timeOf(["-e", "0"], input));
     status = Math.min(status, timeOf([mainFile, "statusline"], input));
