@@ -78,7 +78,8 @@ describe("mcp", () => {
   test("a large result beside small ones is as large as alone", async () => {
     const [alone] = await read(["large-0.txt"]);
     const [large, ...rest] = await read(["large-0.txt", ...names("small").slice(1)]);
-    expect(dataOf(large!).returned).toBe(dataOf(alone!).returned);
+    // A page also has a random token, which may take the room of one line more.
+    expect(Math.abs(dataOf(large!).returned - dataOf(alone!).returned)).toBeLessThanOrEqual(1);
     expect(rest.map((result) => dataOf(result).returned)).toEqual(Array(9).fill(60));
   });
 
@@ -136,7 +137,8 @@ describe("wrap", () => {
   test("a large result beside small ones is as large as alone", async () => {
     const [alone] = await read(["large-0.txt"]);
     const [large, ...rest] = await read(["large-0.txt", ...names("small").slice(1)]);
-    expect(dataOf(large!).returned).toBe(dataOf(alone!).returned);
+    // A page also has a random token, which may take the room of one line more.
+    expect(Math.abs(dataOf(large!).returned - dataOf(alone!).returned)).toBeLessThanOrEqual(1);
     expect(rest.some(isPage)).toBe(false);
   });
 });
