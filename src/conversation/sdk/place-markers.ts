@@ -27,7 +27,7 @@ export function modeFor(mode: BreakpointMode | undefined, model: string | undefi
   return model !== undefined && providerOfModel(model) === "anthropic" ? "auto" : "follow";
 }
 
-/** Returns what to tell the fitter about the cache of one call: how long it lives, and by which prices to choose that.
+/** Returns how long the cache of one call lives, and the prices by which to choose that.
  *  `asked` are the lifetimes of the caller's own markers, which always decide. */
 export function cachePlan(
   { breakpoints, ttl }: MarkerOptions,

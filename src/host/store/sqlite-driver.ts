@@ -89,8 +89,8 @@ function adapt({ DatabaseSync }: NodeSqlite): Driver {
   } as unknown as Driver;
 }
 
-/** Returns the name of an error of SQLite, such as SQLITE_BUSY, or undefined if the error is none. libsql gives names, and Node the
- *  numbers of https://sqlite.org/rescode.html. */
+/** Returns SQLite's name for an error, such as SQLITE_BUSY, or undefined if the error is not from SQLite. libsql gives names, and
+ *  Node the numbers of https://sqlite.org/rescode.html. */
 export function sqliteCode(error: Error): string | undefined {
   // If libsql cannot open a connection, its code is only at the end of the message.
   if (error.message.startsWith("ConnectionFailed")) return "SQLITE_CANTOPEN";

@@ -362,7 +362,7 @@ test("an invalid request names the rule that it breaks", async () => {
   expect(totals).toMatchObject({ invalid: 1, invalidRules: { "orphan-result": 1 } });
 });
 
-// A replay tells the trimmer what is known to be the same. Users' requests are compared message by message.
+// A replay tells the trimmer how many messages are unchanged. A user's requests are compared message by message.
 test.each(policyNames)("%s sends in a replay what it sends to a caller whose messages are compared", async (policy) => {
   const options = { window: 12_000, reserve: 2_000, prefixTokens: 500 };
   const session = generated(7, 150);

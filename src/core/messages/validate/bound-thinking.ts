@@ -52,7 +52,7 @@ interface Origin {
   readonly last: string;
   /** The hash of everything up to the block. */
   readonly chain: string;
-  /** The last thinking before it; "" if there is none. */
+  /** The last thinking before it, or "". */
   readonly thinking: string;
 }
 
