@@ -1,5 +1,7 @@
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+// @ts-expect-error: a script has no types of its own
+import { pageAssets } from "./scripts/bundle-pages.mjs";
 
 /** Runs the files that start processes first, and of these the ones that start hundreds of small ones. A worker grows with each file,
  *  and a large one takes several times as long to start a process as a small one. */
@@ -17,6 +19,7 @@ const turns: readonly RegExp[] = [
 ];
 
 const config: ViteUserConfig = defineConfig({
+  plugins: [pageAssets()],
   test: {
     include: ["{src,test,scripts}/**/*.test.ts"],
     setupFiles: ["test/fixed-seed.ts"],

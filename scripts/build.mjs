@@ -6,6 +6,7 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundleCommand } from "./bundle-command.mjs";
 import { bundleLibrary } from "./bundle-library.mjs";
+import { bundlePages } from "./bundle-pages.mjs";
 import { keepPublicTypes } from "./public-types.mjs";
 import { writeTables } from "./share-data.mjs";
 import { createCollector, writeNotices } from "./third-party.mjs";
@@ -19,6 +20,7 @@ compile(["--emitDeclarationOnly", ...unchecked]);
 // Users read comments in the declarations. In the code they would be a tenth of the package.
 compile(["--noCheck", "--removeComments", "--declaration", "false", "--isolatedDeclarations", "false"]);
 keepPublicTypes(root);
+writeFileSync(join(root, "dist/web/page-assets.js"), await bundlePages());
 await writeTables(join(root, "dist"));
 await writeCommonJsTypes(join(root, "dist"));
 await compileContent(`${root}content`);

@@ -1,3 +1,3 @@
-export { renderBillPage } from "./bill/bill-page.ts";
-export { checkPageTarget, writePage } from "./page/html-page.ts";
-export { renderPage } from "./replay/render-page.ts";
+export { renderBillPage } from "./bill-page.ts";
+export { checkPageTarget, writePage } from "./html-page.ts";
+export { renderPage } from "./replay-page.ts";

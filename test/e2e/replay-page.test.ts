@@ -20,7 +20,7 @@ const attacks = [
 ];
 const hostileName = "<img src=x onerror=alert(1)>\u2028'\"&.jsonl";
 
-// Everyday runs test the page as text: src/web/replay/render-page.test.ts.
+// Everyday runs test the page as text: src/web/replay-page.test.ts.
 describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is installed)", { tags: ["deep"] }, () => {
   let sandbox: Sandbox;
   let browser: Browser;

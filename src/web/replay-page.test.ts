@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { Script } from "node:vm";
 import { expect, test } from "vitest";
-import type { ReplayReport } from "../../recordings/index.ts";
-import { renderPage } from "./render-page.ts";
+import type { ReplayReport } from "../recordings/index.ts";
+import { renderPage } from "./replay-page.ts";
 
 const hostile = "</script><script>alert(1)</script><!--\u2028\u2029 & \"'";
 const none = { found: 0, total: 0, far: { found: 0, total: 0 } };
