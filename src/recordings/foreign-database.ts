@@ -7,28 +7,24 @@ import type { Readable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { ContextError } from "../core/errors.ts";
 import { compareText, type Fields, formatNumber, messageOf } from "../core/text/index.ts";
-import type { OpencodeExport } from "./sessions/opencode-session.ts";
+import type { OpencodeExport } from "./sessions/opencode.ts";
 
 /** Yields the sessions of the database, or the one with an id. Keeps one session in memory at a time. */
 export async function* readForeignDatabase(path: string, session?: string): AsyncGenerator<OpencodeExport> {
   try {
     const { url, bytes } = await inspectFiles(path);
-    yield* joinRows(readRows(session === undefined ? [url] : [url, session], limitsFor(bytes)));
+    // A slow disk reads 10,000 bytes in a millisecond.
+    const limits = { maxBytes: 4 * bytes + 1_048_576, maxMs: Math.round(3_000 + bytes / 10_000) };
+    yield* joinRows(readRows(session === undefined ? [url] : [url, session], limits));
   } catch (error) {
     const reason = messageOf(error).replace(/\.$/, "");
     throw new ContextError("unreadable_input", `the database cannot be read: ${reason}`, { file: path, cause: error });
   }
 }
 
-interface FoundFiles {
-  readonly url: string;
-  /** What the files take on the disk. */
-  readonly bytes: number;
-}
-
-/** Throws if SQLite would read from something else than a file. Returns how to open it without a change
- *  to these files. */
-async function inspectFiles(path: string): Promise<FoundFiles> {
+/** Throws if SQLite would read from something else than a file. Returns how to open it without a change to these files,
+ *  and what they take on the disk. */
+async function inspectFiles(path: string): Promise<{ readonly url: string; readonly bytes: number }> {
   const [index, ...logs] = await Promise.all(
     ["-shm", "-wal", "-journal"].map((ending) => lstat(`${path}${ending}`).catch(() => undefined)),
   );
@@ -43,9 +39,9 @@ async function inspectFiles(path: string): Promise<FoundFiles> {
 
 interface ReadLimits {
   /** Of all lines. A database that returns more than its files can hold repeats itself. */
-  readonly mostBytes: number;
+  readonly maxBytes: number;
   /** The time that we wait for lines, altogether. */
-  readonly mostMs: number;
+  readonly maxMs: number;
 }
 
 /** Of the reader's own objects. A row has at most 16 MB. */
@@ -55,16 +51,11 @@ const heapMegabytes = 192;
  *  for its code that it would not start. */
 const dataKilobytes = Number.parseInt(process.versions.node, 10) < 24 ? 400_000 : 700_000;
 
-function limitsFor(bytes: number): ReadLimits {
-  const slowBytesPerMs = 10_000;
-  return { mostBytes: 4 * bytes + 1_048_576, mostMs: Math.round(3_000 + bytes / slowBytesPerMs) };
-}
-
 type RowLine = readonly [head: readonly unknown[], data: Fields];
 
 /** Yields the lines of the reader. */
 async function* readRows(args: readonly string[], limits: ReadLimits): AsyncGenerator<RowLine> {
-  const reader = startReader(args, Math.ceil(limits.mostMs / 1_000) * 2);
+  const reader = startReader(args, Math.ceil(limits.maxMs / 1_000) * 2);
   const end = (): void => void reader.kill("SIGKILL");
   process.once("exit", end);
   const exit = once(reader, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
@@ -85,19 +76,19 @@ async function* readRows(args: readonly string[], limits: ReadLimits): AsyncGene
 }
 
 /** Passes on what the reader prints, and throws at a limit. Only the time that passes here counts. */
-async function* readChunks(stream: Readable, { mostBytes, mostMs }: ReadLimits): AsyncGenerator<Buffer> {
+async function* readChunks(stream: Readable, { maxBytes, maxMs }: ReadLimits): AsyncGenerator<Buffer> {
   const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
-  let [bytes, leftMs] = [0, mostMs];
+  let [bytes, leftMs] = [0, maxMs];
   for (;;) {
     const startedAt = performance.now();
-    const late = new Error(`it took longer than ${mostMs / 1_000} s`);
+    const late = new Error(`it took longer than ${maxMs / 1_000} s`);
     const timer = setTimeout(() => stream.destroy(late), Math.max(0, leftMs));
     const { done, value } = await chunks.next().finally(() => clearTimeout(timer));
     if (done === true) return;
     leftMs -= performance.now() - startedAt;
     bytes += value.length;
-    if (bytes > mostBytes) {
-      const limit = `the limit is ${formatNumber(mostBytes)} bytes`;
+    if (bytes > maxBytes) {
+      const limit = `the limit is ${formatNumber(maxBytes)} bytes`;
       throw new Error(`it returned more than its files can hold (${limit})`);
     }
     yield value;
@@ -105,11 +96,11 @@ async function* readChunks(stream: Readable, { mostBytes, mostMs }: ReadLimits):
 }
 
 /** The system ends a process that needs more, even if this one is gone. Windows has no such limits. */
-function startReader(args: readonly string[], mostSeconds: number): ChildProcessByStdio<null, Readable, null> {
+function startReader(args: readonly string[], maxSeconds: number): ChildProcessByStdio<null, Readable, null> {
   // This module is in dist/cli/ or in dist/cli/bundle/.
   const program = fileURLToPath(new URL("./database-reader.js", import.meta.url));
   const words = [process.execPath, `--max-old-space-size=${heapMegabytes}`, program, ...args];
-  const limited = `ulimit -d ${dataKilobytes}; ulimit -t ${mostSeconds}; exec "$0" "$@"`;
+  const limited = `ulimit -d ${dataKilobytes}; ulimit -t ${maxSeconds}; exec "$0" "$@"`;
   const [command = "", ...rest] = process.platform === "win32" ? words : ["/bin/sh", "-c", limited, ...words];
   return spawn(command, rest, { stdio: ["ignore", "pipe", "ignore"], windowsHide: true });
 }
@@ -127,18 +118,14 @@ async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer
   }
 }
 
+/** A row that another version wrote differently is empty. */
 function readLine(line: Buffer): RowLine {
   const tab = line.indexOf(0x09);
   const head = JSON.parse(line.toString("utf8", 0, tab < 0 ? line.length : tab)) as readonly unknown[];
-  return [head, tab < 0 ? {} : readData(line.toString("utf8", tab + 1))];
-}
-
-/** A row that another version wrote differently is empty. */
-function readData(text: string): Fields {
   try {
-    return Object(JSON.parse(text)) as Fields;
+    return [head, tab < 0 ? {} : (Object(JSON.parse(line.toString("utf8", tab + 1))) as Fields)];
   } catch {
-    return {};
+    return [head, {}];
   }
 }
 

@@ -26,7 +26,7 @@ interface RareFields {
 export function packFacts({ calls, results, ...facts }: SessionFacts): PackedFacts {
   const names: string[] = [];
   const places = new Map<string, number>();
-  const placeOf = (name: string | undefined): number => {
+  const findPlace = (name: string | undefined): number => {
     if (name === undefined) return none;
     const place = places.get(name) ?? names.push(name) - 1;
     places.set(name, place);
@@ -42,13 +42,13 @@ export function packFacts({ calls, results, ...facts }: SessionFacts): PackedFac
   for (const [index, call] of calls.entries()) {
     const { marks, back, extra, tariff } = call;
     packed.ids.push(call.id);
-    packed.calls.push(placeOf(call.model), call.time, call.start, call.chain, call.previous, placeOf(call.tool));
+    packed.calls.push(findPlace(call.model), call.time, call.start, call.chain, call.previous, findPlace(call.tool));
     packed.calls.push(call.added, call.read, call.write5m, call.write1h, call.uncached, call.output);
     if (marks.length > 0 || back !== undefined || extra !== undefined || tariff !== undefined) {
       packed.rare.push([index, { marks, back, extra, tariff }]);
     }
   }
-  for (const { call, tool, file, chars } of results) packed.results.push(call, placeOf(tool), placeOf(file), chars);
+  for (const { call, tool, file, chars } of results) packed.results.push(call, findPlace(tool), findPlace(file), chars);
   return { ...facts, ...packed, names };
 }
 
@@ -58,9 +58,9 @@ const callNumbers = 12;
 const resultNumbers = 4;
 
 export function unpackFacts({ names, ids, calls: numbers, rare, results, ...facts }: PackedFacts): SessionFacts {
-  const rareOf = new Map(rare);
+  const rares = new Map(rare);
   const calls = ids.map((id, index) =>
-    unpackCall(id, { numbers, at: index * callNumbers, names, rare: rareOf.get(index) }),
+    unpackCall(id, { numbers, at: index * callNumbers, names, rare: rares.get(index) }),
   );
   const unpacked: ResultFact[] = [];
   for (let at = 0; at < results.length; at += resultNumbers) {
@@ -74,14 +74,15 @@ export function unpackFacts({ names, ids, calls: numbers, rare, results, ...fact
   return { ...facts, calls, results: unpacked };
 }
 
-interface PackedCall {
-  readonly numbers: readonly number[];
-  readonly at: number;
-  readonly names: readonly string[];
-  readonly rare: RareFields | undefined;
-}
-
-function unpackCall(id: string, { numbers, at, names, rare }: PackedCall): CallFact {
+function unpackCall(
+  id: string,
+  {
+    numbers,
+    at,
+    names,
+    rare,
+  }: { numbers: readonly number[]; at: number; names: readonly string[]; rare: RareFields | undefined },
+): CallFact {
   return {
     id,
     model: names[numbers[at] as number] as string,

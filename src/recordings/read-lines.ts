@@ -21,7 +21,7 @@ export interface LinesRead {
 
 const chunkBytes = 1 << 20;
 /** A longer line is not read, because its text and its values would take several times its size. */
-const mostLineBytes = 32 << 20;
+const maxLineBytes = 32 << 20;
 /** Shows what kind of line it is. */
 const headBytes = 4096;
 
@@ -57,36 +57,30 @@ export function readLines(
 }
 
 /** Collects the chunks of a line. */
-interface LineStart {
-  add(piece: Buffer): void;
-  /** Returns the line with its last piece, and starts the next one. */
-  end(piece: Buffer): Buffer;
-  /** Whether the last line was too long. Then only its head was kept. */
-  readonly isCut: boolean;
-}
-
-function createLineStart(): LineStart {
+function createLineStart() {
   let pieces: Buffer[] = [];
   let length = 0;
   let isCut = false;
   const add = (piece: Buffer): void => {
     length += piece.length;
-    if (length <= mostLineBytes) pieces.push(Buffer.from(piece));
+    if (length <= maxLineBytes) pieces.push(Buffer.from(piece));
     else pieces = pieces.slice(0, 1).map((first) => first.subarray(0, headBytes));
   };
   return {
     add,
-    end(piece) {
+    /** Returns the line with its last piece, and starts the next one. */
+    end(piece: Buffer): Buffer {
       isCut = false;
       if (length === 0) return piece;
       add(piece);
-      isCut = length > mostLineBytes;
+      isCut = length > maxLineBytes;
       const line = Buffer.concat(pieces);
       pieces = [];
       length = 0;
       return line;
     },
-    get isCut() {
+    /** Whether the last line was too long. Then only its head was kept. */
+    get isCut(): boolean {
       return isCut;
     },
   };

@@ -17,8 +17,8 @@ import {
   readIndex,
   writeIndex,
 } from "./recording-index.ts";
-import { factsReaders, readFacts } from "./sessions/index.ts";
-import { readOpencodeFacts } from "./sessions/opencode-session.ts";
+import { clientReaders, readFacts } from "./sessions/index.ts";
+import { readOpencode } from "./sessions/opencode.ts";
 import type { SessionFacts } from "./sessions/session-facts.ts";
 
 export interface Recordings {
@@ -111,7 +111,7 @@ function describeReason(error: unknown): string {
 async function readEntry(file: SessionFile, known: FileEntry | undefined): Promise<Pick<ReadEntry, "entry" | "bytes">> {
   const { path, within } = file;
   if (path.endsWith(".db")) return readDatabase(path, known);
-  if (!path.endsWith(".json")) return continueReading(file, known, { readers: factsReaders });
+  if (!path.endsWith(".json")) return continueReading(file, known, { readers: clientReaders });
   const { size, mtimeMs } = await stat(path);
   if (known !== undefined && known.size === size && known.mtimeMs === mtimeMs) return { entry: known, bytes: 0 };
   const read = readForeign(path, { within, ...messagesLimit, maxMs: 30_000 });
@@ -127,6 +127,6 @@ async function readDatabase(path: string, known: FileEntry | undefined): Promise
   const mtimeMs = all.reduce((latest, stats) => Math.max(latest, stats?.mtimeMs ?? 0), 0);
   if (known !== undefined && known.size === size && known.mtimeMs === mtimeMs) return { entry: known, bytes: 0 };
   const sessions: SessionFacts[] = [];
-  for await (const session of readForeignDatabase(path)) sessions.push(readOpencodeFacts(session));
+  for await (const session of readForeignDatabase(path)) sessions.push(readOpencode(session));
   return { entry: { path, size, mtimeMs, offset: size, tail: 0, sessions }, bytes: size };
 }

@@ -4,11 +4,11 @@ import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ModelPrice, Prices, UsageCost } from "../core/billing/index.ts";
 import { configDirectory, type Environment, homeDirectory, readForeign, searchUpward } from "../host/index.ts";
-import { createPriceTable, inputTokensOf, usdOfCall } from "./bill/price-calls.ts";
+import { countInput, priceCall } from "./bill/price-calls.ts";
 import { findClaudeTranscripts, findSubAgents, keptTranscripts } from "./places.ts";
 import { continueReading, type FileEntry, indexFile, readIndex, writeIndex } from "./recording-index.ts";
-import { claudeCodeFacts } from "./sessions/claude-code-facts.ts";
-import { createUsageSum } from "./sessions/recorded-usage.ts";
+import { claudeCodeReader } from "./sessions/claude-code.ts";
+import { createPriceTable, createUsageSum } from "./sessions/recorded-usage.ts";
 import type { CallFact, SessionFacts } from "./sessions/session-facts.ts";
 
 export interface SpendOptions {
@@ -75,11 +75,11 @@ export async function readSpend(options: SpendOptions): Promise<Spend> {
   if (bytes > smallBytes || kept.size !== index.entries.size || list !== index.head.list) {
     await writeIndex(file, { entries: kept, head: { list } });
   }
-  const priceOfCall = createPriceTable(prices);
+  const findPrice = createPriceTable(prices);
   const sessions = new Map<string, SpentSession>();
   for (const [path, { facts }] of entries) {
     if (facts === undefined) continue;
-    sessions.set(path, { facts, answers: facts.calls.map((call) => describeAnswer(call, priceOfCall(call))) });
+    sessions.set(path, { facts, answers: facts.calls.map((call) => describeAnswer(call, findPrice(call))) });
   }
   const main = transcript === undefined ? undefined : sessions.get(transcript);
   return {
@@ -125,7 +125,7 @@ function readFiles(paths: Iterable<string>, known: ReadonlyMap<string, FileEntry
   return { entries, bytes, isComplete, problems };
 }
 
-const readers = [claudeCodeFacts];
+const readers = [claudeCodeReader];
 
 interface SpentSession {
   readonly facts: SessionFacts;
@@ -188,8 +188,8 @@ function describeAnswer(call: CallFact, price: ModelPrice): SpentAnswer {
     write1h: call.write1h,
     uncached: call.uncached,
     output: call.output,
-    total: inputTokensOf(call),
-    usd: usdOfCall(call, price),
+    total: countInput(call),
+    usd: priceCall(call, price),
     // Only dollars are summed.
     cost: 0,
     outputCost: 0,
@@ -202,7 +202,7 @@ function describeAnswer(call: CallFact, price: ModelPrice): SpentAnswer {
     answer.write1h += step.write1h;
     answer.uncached += step.uncached;
     answer.output += step.output;
-    answer.total += inputTokensOf(step);
+    answer.total += countInput(step);
   }
   const { write5m, write1h } = answer;
   const extra = write5m * (price.write5m - price.read) + write1h * (price.write1h - price.read);

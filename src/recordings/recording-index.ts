@@ -8,8 +8,8 @@ import { type Environment, isInside, openForeign, readForeign, stateDirectory } 
 import { type PackedFacts, packFacts, unpackFacts } from "./packed-facts.ts";
 import type { SessionFile } from "./places.ts";
 import { readLines } from "./read-lines.ts";
-import type { DraftState, FactsReader, SessionFacts } from "./sessions/session-facts.ts";
-import { createSessionScan, parseFields, type ScanState } from "./sessions/session-scan.ts";
+import type { DraftState, SessionFacts } from "./sessions/session-facts.ts";
+import { type ClientReader, createSessionScan, parseFields, type ScanState } from "./sessions/session-scan.ts";
 
 /** What is known of a file. */
 export interface FileEntry {
@@ -105,7 +105,7 @@ export async function writeIndex(file: string, { entries, head }: RecordingIndex
 }
 
 export interface ReadingOptions {
-  readonly readers: readonly FactsReader[];
+  readonly readers: readonly ClientReader[];
   /** How many bytes may still be read. */
   readonly budget?: { bytes: number } | undefined;
 }

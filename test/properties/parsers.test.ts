@@ -8,15 +8,7 @@ import { type Checkpoint, createTrimmer } from "../../src/conversation/history/i
 import { ContextError, errorCodes } from "../../src/core/errors.ts";
 import { countMessages, formatNames, normaliseMessages, validateRequest } from "../../src/core/messages/index.ts";
 import { createMemoryStore } from "../../src/core/store/index.ts";
-import { convertHtml } from "../../src/core/text/convert-html.ts";
-import {
-  closeFence,
-  findFetchMarkers,
-  fitForeignText,
-  importedNames,
-  parseSegments,
-  toByteString,
-} from "../../src/core/text/index.ts";
+import { closeFence, fitForeignText, importedNames, parseSegments, toByteString } from "../../src/core/text/index.ts";
 import { createCounter } from "../../src/core/tokens/index.ts";
 import { parseConfigFile } from "../../src/host/config/config-file.ts";
 import { openIgnoreRules } from "../../src/host/files/ignore-rules.ts";
@@ -34,7 +26,8 @@ import { markedBlock } from "../../src/rules/files/marked-block.ts";
 import { toPlainProse } from "../../src/rules/files/plain-prose.ts";
 import { jsonFormat } from "../../src/rules/mcp-wire/edit-json.ts";
 import { loadTomlFormat } from "../../src/rules/mcp-wire/edit-toml.ts";
-import { mergeLayers, orderPacks, renderContext } from "../../src/rules/packs/index.ts";
+import { findFetchMarkers, mergeLayers, orderPacks, renderContext } from "../../src/rules/packs/index.ts";
+import { convertHtml } from "../../src/rules/sync/convert-html.ts";
 import { convertMessages } from "../generate/convert/convert-messages.ts";
 import { generateSession } from "../generate/generate-session.ts";
 

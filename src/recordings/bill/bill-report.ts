@@ -13,7 +13,7 @@ import {
   type Grouping,
   type PlacedCall,
   sumCalls,
-  totalOf,
+  sumTotals,
 } from "./sum-calls.ts";
 import { type WeighedResult, weighResults } from "./weigh-results.ts";
 
@@ -86,12 +86,21 @@ export function createBillReport(recordings: Recordings, settings: BillSettings)
   const losses = sessions.flatMap((session) => findLosses(session)).filter(({ time }) => isIn(time));
   const results = sessions.flatMap((session) => weighResults(session)).filter(({ time }) => isIn(time));
   return {
-    ...{ settings, recordings, sessions, calls, inputUsd },
+    settings,
+    recordings,
+    sessions,
+    calls,
+    inputUsd,
     rows: sumCalls(calls, settings.by),
-    total: totalOf(calls),
+    total: sumTotals(calls),
     losses: losses.sort((left, right) => (right.usd ?? 0) - (left.usd ?? 0) || right.rewritten - left.rewritten),
     causes: causeRows(losses, inputUsd),
-    weights: weightsOf(results),
+    weights: {
+      results: findHeaviest(results),
+      tools: sumWeights(results, ({ tool }) => tool),
+      files: sumWeights(results, ({ file }) => file),
+      servers: sumWeights(results, ({ tool }) => /^mcp__(.+?)__/.exec(tool)?.[1]),
+    },
     unpriced: sumCalls(
       calls.filter(({ call }) => call.usd === undefined),
       "model",
@@ -110,44 +119,30 @@ function causeRows(losses: readonly Loss[], inputUsd: number): readonly CauseRow
   });
 }
 
-function weightsOf(results: readonly WeighedResult[]): Weights {
-  const servers = new Map<string, string | undefined>();
-  const serverOf = (tool: string): string | undefined => {
-    if (!servers.has(tool)) servers.set(tool, /^mcp__(.+?)__/.exec(tool)?.[1]);
-    return servers.get(tool);
-  };
-  return {
-    results: heaviestOf(results),
-    tools: weightRows(results, ({ tool }) => tool),
-    files: weightRows(results, ({ file }) => file),
-    servers: weightRows(results, ({ tool }) => serverOf(tool)),
-  };
-}
-
-const mostResults = 10;
+const maxResults = 10;
 
 /** The heaviest results, without sorting all of them. */
-function heaviestOf(results: readonly WeighedResult[]): readonly WeighedResult[] {
+function findHeaviest(results: readonly WeighedResult[]): readonly WeighedResult[] {
   const byWeight = (left: WeighedResult, right: WeighedResult): number =>
     right.usd - left.usd || right.tokens - left.tokens;
   const heaviest: WeighedResult[] = [];
   for (const result of results) {
-    const last = heaviest[mostResults - 1];
+    const last = heaviest[maxResults - 1];
     if (result.isCopy || (last !== undefined && byWeight(last, result) <= 0)) continue;
     heaviest.push(result);
     heaviest.sort(byWeight);
-    heaviest.length = Math.min(heaviest.length, mostResults);
+    heaviest.length = Math.min(heaviest.length, maxResults);
   }
   return heaviest;
 }
 
-function weightRows(
+function sumWeights(
   results: readonly WeighedResult[],
-  nameOf: (result: WeighedResult) => string | undefined,
+  readName: (result: WeighedResult) => string | undefined,
 ): readonly WeightRow[] {
   const rows = new Map<string, { -readonly [Field in keyof WeightRow]: WeightRow[Field] }>();
   for (const result of results) {
-    const name = nameOf(result);
+    const name = readName(result);
     if (name === undefined) continue;
     const row = rows.get(name) ?? { name, results: 0, tokens: 0, carried: 0, usd: 0 };
     row.results += result.isCopy ? 0 : 1;
@@ -169,14 +164,29 @@ export function billJson(report: BillReport): object {
     total: totalsJson(report.total),
     inputUsd: round(inputUsd),
     causes: report.causes.map((row) => ({ ...row, usd: round(row.usd), share: round(row.share) })),
-    losses: report.losses.map(lossJson),
+    losses: report.losses.map(({ facts: { session, project, agent }, cause, time, lost, rewritten, usd, detail }) => ({
+      cause,
+      time: iso(time),
+      agent: agentNames[agent],
+      session,
+      project,
+      lost,
+      rewritten,
+      ...(usd !== undefined && { usd: round(usd) }),
+      detail,
+    })),
     heaviest: {
       results: report.weights.results.map(({ facts, tool, file, time, tokens, carried, usd }) => ({
-        ...{ tool, ...(file !== undefined && { file }), session: facts.session, time: iso(time) },
-        ...{ tokens, carried, usd: round(usd) },
+        tool,
+        ...(file !== undefined && { file }),
+        session: facts.session,
+        time: iso(time),
+        tokens,
+        carried,
+        usd: round(usd),
       })),
       tools: report.weights.tools.map(weightJson),
-      files: report.weights.files.slice(0, mostFiles).map(weightJson),
+      files: report.weights.files.slice(0, maxFiles).map(weightJson),
       servers: report.weights.servers.map(weightJson),
     },
     unpriced: report.unpriced.map(({ key, ...totals }) => ({ model: key, ...totalsJson(totals) })),
@@ -184,19 +194,10 @@ export function billJson(report: BillReport): object {
   };
 }
 
-const mostFiles = 100;
+const maxFiles = 100;
 
 function totalsJson(totals: BillTotals): object {
   return { ...totals, usd: round(totals.usd) };
-}
-
-function lossJson({ facts, cause, time, lost, rewritten, usd, detail }: Loss): object {
-  const { session, project, agent } = facts;
-  return {
-    ...{ cause, time: iso(time), agent: agentNames[agent], session, project, lost, rewritten },
-    ...(usd !== undefined && { usd: round(usd) }),
-    detail,
-  };
 }
 
 function weightJson(row: WeightRow): object {

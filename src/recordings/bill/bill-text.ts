@@ -30,17 +30,15 @@ export function usdText(usd: number): string {
   return usd > 0 && usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2).replace(/\B(?=(\d{3})+(?!\d))/g, ",")}`;
 }
 
-function table(header: readonly string[], rows: readonly (readonly string[])[], options: TableOptions): string[] {
-  const { style, left = 1 } = options;
+/** The first `left` columns are aligned to the left. */
+function table(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  { style, left = 1 }: { readonly style: Style; readonly left?: number },
+): string[] {
   const alignment = header.map((_, column) => (column < left ? ("left" as const) : ("right" as const)));
   const [head = "", ...lines] = renderTable([header, ...rows], alignment);
   return [style.dim(head), ...lines];
-}
-
-interface TableOptions {
-  readonly style: Style;
-  /** How many columns are aligned to the left. */
-  readonly left?: number;
 }
 
 function sumLines({ rows, total, settings }: BillReport, { style, env }: TextOptions): string[] {
@@ -49,7 +47,7 @@ function sumLines({ rows, total, settings }: BillReport, { style, env }: TextOpt
   return table(
     header,
     all.map((row) => [
-      shown(row.key, settings.by === "project" ? env : undefined),
+      tildify(row.key, settings.by === "project" ? env : undefined),
       ...[row.calls, row.uncached, row.write5m, row.write1h, row.read, row.output].map((each) => formatNumber(each)),
       row.unpriced === row.calls && row.calls > 0 ? "-" : `${usdText(row.usd)}${row.unpriced > 0 ? " +" : ""}`,
     ]),
@@ -57,7 +55,7 @@ function sumLines({ rows, total, settings }: BillReport, { style, env }: TextOpt
   );
 }
 
-function shown(name: string, env: Environment | undefined): string {
+function tildify(name: string, env: Environment | undefined): string {
   const home = env && homeDirectory(env);
   return home !== undefined && name.startsWith(`${home}/`) ? `~${name.slice(home.length)}` : name;
 }
@@ -86,18 +84,18 @@ function percent(share: number): string {
   return `${(100 * share).toFixed(1)} %`;
 }
 
-const mostLosses = 10;
+const maxLosses = 10;
 
 function lossLines({ losses }: BillReport, { style, env }: TextOptions): string[] {
   if (losses.length === 0) return [];
   const rows = losses
-    .slice(0, mostLosses)
+    .slice(0, maxLosses)
     .map(({ time, usd, rewritten, cause, facts, detail }) => [
       stamp(time),
       facts.session.slice(0, 8),
       projectName(facts.project, env),
       cause,
-      clip(detail, 60),
+      detail.length > 60 ? `${detail.slice(0, 59)}…` : detail,
       formatNumber(rewritten),
       usd === undefined ? "-" : usdText(usd),
     ]);
@@ -113,12 +111,12 @@ export function stamp(time: number): string {
 }
 
 export function projectName(project: string, env: Environment): string {
-  const name = shown(project, env);
-  return name.length > 30 ? `…${name.slice(-29)}` : name || "(unknown)";
+  return shortenPath(project, env, 30) || "(unknown)";
 }
 
-function clip(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+function shortenPath(path: string, env: Environment, maxLength: number): string {
+  const name = tildify(path, env);
+  return name.length > maxLength ? `…${name.slice(1 - maxLength)}` : name;
 }
 
 function weightLines({ weights }: BillReport, options: TextOptions): string[] {
@@ -126,7 +124,7 @@ function weightLines({ weights }: BillReport, options: TextOptions): string[] {
   const { env } = options;
   const groups = [
     { title: "tool results", rows: tools, most: 8 },
-    { title: "file", rows: files.map((row) => ({ ...row, name: projectFile(row.name, env) })), most: 8 },
+    { title: "file", rows: files.map((row) => ({ ...row, name: shortenPath(row.name, env, 50) })), most: 8 },
     { title: "MCP server", rows: servers, most: 5 },
   ].filter(({ rows }) => rows.length > 0);
   if (groups.length === 0) return [];
@@ -137,11 +135,6 @@ function weightLines({ weights }: BillReport, options: TextOptions): string[] {
       ...weightTable(title, rows.slice(0, most), options),
     ]),
   ];
-}
-
-function projectFile(file: string, env: Environment): string {
-  const name = shown(file, env);
-  return name.length > 50 ? `…${name.slice(-49)}` : name;
 }
 
 function weightTable(title: string, rows: readonly WeightRow[], { style }: TextOptions): string[] {
@@ -170,4 +163,23 @@ function noteLines({ unpriced, recordings, sessions, priceMonths }: BillReport):
   const skipped = damaged > 0 ? [`${countNoun(damaged, "damaged line")} skipped`] : [];
   const facts = [countNoun(sessions.length, "session"), countNoun(files, "file"), ...read, ...skipped, ...prices];
   return [...without, facts.join(" · ")];
+}
+
+/** The table of sums as CSV, which people read in a terminal too. A cell that a spreadsheet would run as a formula starts
+ *  with an apostrophe. */
+export function billCsv({ rows, settings }: BillReport): string {
+  const header = [settings.by, "calls", "input_fresh", "write_5m", "write_1h", "read", "output", "usd"];
+  const lines = rows.map(({ key, calls, uncached, write5m, write1h, read, output, usd, unpriced }) => [
+    csvCell(key),
+    ...[calls, uncached, write5m, write1h, read, output].map(String),
+    unpriced === calls ? "" : usd.toFixed(6),
+  ]);
+  return [header, ...lines].map((line) => `${line.join(",")}\n`).join("");
+}
+
+function csvCell(text: string): string {
+  // Control characters become visible: the CSV may be shown in a terminal.
+  const shown = printable(text);
+  const safe = /^[=+\-@]/.test(shown) ? `'${shown}` : shown;
+  return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -4,7 +4,7 @@ import { readFacts } from "../sessions/index.ts";
 import type { SessionFacts } from "../sessions/session-facts.ts";
 import { findLosses } from "./find-losses.ts";
 import { billSessions } from "./price-calls.ts";
-import { billedCalls, totalOf } from "./sum-calls.ts";
+import { billedCalls, sumTotals } from "./sum-calls.ts";
 
 function factsOf(text: string): SessionFacts {
   return readFacts(text) as SessionFacts;
@@ -46,7 +46,7 @@ describe("planted causes", () => {
 test("sums equal what was billed", () => {
   const recordings = generate(12, 300);
   const sessions = billSessions(recordings.map(({ text }) => factsOf(text)));
-  const { usd, unpriced, ...totals } = totalOf(billedCalls(sessions, () => true));
+  const { usd, unpriced, ...totals } = sumTotals(billedCalls(sessions, () => true));
   const expected: Record<string, number> = {};
   for (const { totals: own } of recordings) {
     for (const [kind, value] of Object.entries(own)) expected[kind] = (expected[kind] ?? 0) + value;

@@ -3,7 +3,7 @@
 import { type InputTokens, inputCost, type ModelPrice } from "../../core/billing/index.ts";
 import { bareModel } from "../sessions/recorded-usage.ts";
 import type { CallFact, Mark, SessionFacts } from "../sessions/session-facts.ts";
-import { type BilledCall, type BilledSession, inputTokensOf } from "./price-calls.ts";
+import { type BilledCall, type BilledSession, countInput } from "./price-calls.ts";
 
 export const causes = [
   "expired",
@@ -45,17 +45,23 @@ export function findLosses({ facts, calls }: BilledSession): readonly Loss[] {
     const { fact, isCopy } = call;
     const before = calls[fact.previous];
     const lifetime = lifetimes.get(fact.chain) ?? noLifetime;
-    lifetimes.set(fact.chain, lifetimeAfter(fact, lifetime));
+    lifetimes.set(fact.chain, updateLifetime(fact, lifetime));
     if (before === undefined || isCopy) continue;
-    const left = leftBy(before, readsByChain.has(fact.chain));
+    const left = countLeft(before, readsByChain.has(fact.chain));
     const lost = left - fact.read;
     if (lost < leastLost) continue;
     const rewritten = Math.max(0, Math.min(left, call.total) - fact.read);
     const pair = { before, call, lifetime };
-    const cause = causeOf(pair);
+    const cause = findCause(pair);
     losses.push({
-      ...{ facts, call: index, cause, time: fact.time, lost, rewritten, detail: describe(cause, pair) },
-      ...(call.price !== undefined && { usd: priceOfLoss(fact, rewritten, call.price) }),
+      facts,
+      call: index,
+      cause,
+      time: fact.time,
+      lost,
+      rewritten,
+      detail: describeLoss(cause, pair),
+      ...(call.price !== undefined && { usd: priceLoss(fact, rewritten, call.price) }),
     });
   }
   return losses;
@@ -69,7 +75,7 @@ interface Lifetime {
 
 const noLifetime: Lifetime = { has5m: false, has1h: false };
 
-function lifetimeAfter({ read, write5m, write1h }: CallFact, before: Lifetime): Lifetime {
+function updateLifetime({ read, write5m, write1h }: CallFact, before: Lifetime): Lifetime {
   const base = read === 0 ? noLifetime : before;
   const has5m = base.has5m || write5m > 0;
   const has1h = base.has1h || write1h > 0;
@@ -78,7 +84,7 @@ function lifetimeAfter({ read, write5m, write1h }: CallFact, before: Lifetime): 
 
 /** What a call leaves in the cache. Providers without a write price cache every prompt, in steps of 128 tokens. A
  *  server that never reports a read has no cache. */
-function leftBy({ fact, total }: BilledCall, isCaching: boolean): number {
+function countLeft({ fact, total }: BilledCall, isCaching: boolean): number {
   const written = fact.write5m + fact.write1h;
   if (!isCaching && written === 0) return 0;
   const isAutomatic = written === 0 && fact.uncached > 0 && !/claude/.test(fact.model);
@@ -95,12 +101,12 @@ interface CallPair {
 
 /** A change of the model and a compaction lose the cache however old it is. An old cache is lost whatever else
  *  happens. */
-function causeOf(pair: CallPair): Cause {
+function findCause(pair: CallPair): Cause {
   const { before, call } = pair;
   const has = (mark: Mark): boolean => call.fact.marks.includes(mark);
   if (bareModel(before.fact.model) !== bareModel(call.fact.model)) return "model";
   if (has("compaction")) return "compaction";
-  if (gapOf(pair) > lifetimeMs(pair)) return "expired";
+  if (measureGap(pair) > lifetimeMs(pair)) return "expired";
   if (has("rewound")) return "rewound";
   if (has("edited")) return "history edited";
   if (has("shape")) return "tools or system changed";
@@ -109,7 +115,7 @@ function causeOf(pair: CallPair): Cause {
 }
 
 /** A lifetime is counted from the start of the request that wrote or read. */
-function gapOf({ before, call }: CallPair): number {
+function measureGap({ before, call }: CallPair): number {
   return call.fact.start - before.fact.start;
 }
 
@@ -125,8 +131,8 @@ function lifetimeMs({ call, lifetime }: CallPair): number {
 const minuteMs = 60_000;
 
 /** Compares what the call cost with a call that reads as much as was left. */
-function priceOfLoss(fact: CallFact, rewritten: number, price: ModelPrice): number {
-  const sent = inputTokensOf(fact) - fact.read;
+function priceLoss(fact: CallFact, rewritten: number, price: ModelPrice): number {
+  const sent = countInput(fact) - fact.read;
   const share = sent === 0 ? 0 : Math.min(1, rewritten / sent);
   const hit: InputTokens = {
     read: fact.read + rewritten,
@@ -137,9 +143,9 @@ function priceOfLoss(fact: CallFact, rewritten: number, price: ModelPrice): numb
   return Math.max(0, inputCost(fact, price).usd - inputCost(hit, price).usd);
 }
 
-function describe(cause: Cause, pair: CallPair): string {
+function describeLoss(cause: Cause, pair: CallPair): string {
   const { before, call, lifetime } = pair;
-  const gap = duration(gapOf(pair));
+  const gap = formatDuration(measureGap(pair));
   if (cause === "model") return `${before.fact.model} to ${call.fact.model}`;
   if (cause === "expired") {
     const kept = lifetimeMs(pair) / minuteMs;
@@ -153,7 +159,7 @@ function describe(cause: Cause, pair: CallPair): string {
   return `${after}, ${gap} later`;
 }
 
-function duration(ms: number): string {
+function formatDuration(ms: number): string {
   if (ms < minuteMs) return `${Math.max(0, Math.round(ms / 1000))} s`;
   if (ms < 60 * minuteMs) return `${Math.round(ms / minuteMs)} min`;
   const hours = ms / (60 * minuteMs);

@@ -13,8 +13,9 @@ import type { Counter } from "../../core/tokens/index.ts";
 import { type PreparedSession, prepareStretches } from "../replay/prepare-session.ts";
 import { type CallReplay, replaySession, type SessionReplay } from "../replay/replay-session.ts";
 import type { RecordedSession } from "../sessions/recorded-session.ts";
+import { describePrice } from "../sessions/recorded-usage.ts";
 import { findLosses, type Loss } from "./find-losses.ts";
-import { type BilledCall, type BilledSession, whatIsPriced } from "./price-calls.ts";
+import type { BilledCall, BilledSession } from "./price-calls.ts";
 
 export interface RecordedReplay {
   /** The model with most of the tokens. All calls are simulated with it. */
@@ -48,7 +49,7 @@ export interface RecordedReplayOptions {
 }
 
 /** The share by which a simulated bill may differ from the recorded one. */
-const mostDifference = 0.05;
+const maxDifference = 0.05;
 
 /** Returns a reason if the session cannot be simulated. */
 export async function prepareRecordedReplay(
@@ -57,7 +58,7 @@ export async function prepareRecordedReplay(
   options: RecordedReplayOptions,
 ): Promise<RecordedReplay | string> {
   const calls = billed.calls.filter(({ fact, isCopy }) => fact.chain === 0 && !isCopy);
-  const model = mainModel(calls);
+  const model = findMainModel(calls);
   const typical = calls.find(({ fact }) => fact.model === model);
   if (model === undefined || typical?.price === undefined) return "its model has no price of its own";
   const { price } = typical;
@@ -75,7 +76,7 @@ export async function prepareRecordedReplay(
   const { totals: base } = asSent;
   // As if all calls had the same model, because the simulator has one.
   const ratio = (base.usd * fit.factor) / calls.reduce((sum, { fact }) => sum + inputCost(fact, price).usd, 0);
-  if (!(Math.abs(ratio - 1) <= mostDifference)) {
+  if (!(Math.abs(ratio - 1) <= maxDifference)) {
     return `simulated as ${(100 * ratio).toFixed(0)} % of what was recorded`;
   }
   const cost = calls.reduce((sum, call) => sum + inputCost(call.fact, call.price ?? price).cost, 0);
@@ -84,15 +85,20 @@ export async function prepareRecordedReplay(
   const largest = calls.reduce((most, { total }) => Math.max(most, total), 0);
   const hasRoom = (window: number, reserve: number): boolean => largest + reserve <= window;
   return {
-    ...{ model, counter: options.counter, stretches, usd, fit: ratio, hasRoom },
+    model,
+    counter: options.counter,
+    stretches,
+    usd,
+    fit: ratio,
+    hasRoom,
     prefixTokens: Math.round((fit.prefix + first.prefixTokens + first.frameTokens) * fit.factor),
     async run({ window = noWindow, reserve = 0, ...run }) {
       if (run.policy === "none" && (run.ttl ?? ttl) === ttl) {
-        return scaled(withRoom(asSent, countedRoom({ window, reserve }, fit)), factors);
+        return scaleReplay(withRoom(asSent, countRoom({ window, reserve }, fit)), factors);
       }
       // Counts are not exact, and must not trim what was known to fit.
       const most = run.policy === "economic" && hasRoom(window, reserve) ? noWindow : window;
-      return scaled(await simulate({ ...run, window: most, reserve }), factors);
+      return scaleReplay(await simulate({ ...run, window: most, reserve }), factors);
     },
   };
 }
@@ -116,7 +122,7 @@ function countOnce({ name, count }: Counter): Counter {
 /** Shorter texts are counted as fast as they are found. */
 const leastRemembered = 200;
 
-function mainModel(calls: readonly BilledCall[]): string | undefined {
+function findMainModel(calls: readonly BilledCall[]): string | undefined {
   const tokens = new Map<string, number>();
   for (const { fact, total } of calls) tokens.set(fact.model, (tokens.get(fact.model) ?? 0) + total);
   return [...tokens].sort(([, left], [, right]) => right - left)[0]?.[0];
@@ -131,7 +137,7 @@ interface TokenFit {
 
 /** Fits recorded totals = factor × (prefix + counted tokens) over all calls. */
 function fitTokens(stretches: readonly PreparedSession[], calls: readonly BilledCall[]): TokenFit | undefined {
-  const counted = stretches.flatMap(countedTokens);
+  const counted = stretches.flatMap(countRequests);
   const totals = calls.map(({ total }) => total);
   const mean = (list: readonly number[]): number => list.reduce((sum, each) => sum + each, 0) / list.length;
   const [meanX, meanY] = [mean(counted), mean(totals)];
@@ -146,7 +152,7 @@ function fitTokens(stretches: readonly PreparedSession[], calls: readonly Billed
   return factor > 0 && Number.isFinite(prefix) ? { factor, prefix: Math.max(0, prefix) } : undefined;
 }
 
-function countedTokens({ messages, calls, blocksOf, prefixTokens, frameTokens }: PreparedSession): number[] {
+function countRequests({ messages, calls, blocksOf, prefixTokens, frameTokens }: PreparedSession): number[] {
   const sums = [0];
   for (const message of messages) {
     const { tokens } = blocksOf(message);
@@ -170,34 +176,46 @@ interface SimulationContext {
 /** Losses that neither the recorded times nor the recorded messages bring about. A client that edits its history does so
  *  with every policy, and not every recording has the edited messages. */
 const outside: ReadonlySet<string> = new Set([
-  ...["model", "resumed", "history edited", "tools or system changed", "unexplained"],
+  "model",
+  "resumed",
+  "history edited",
+  "tools or system changed",
+  "unexplained",
 ]);
-
-/** A compaction keeps tools and system text. If nothing at all was read, the whole cache was lost. */
-function isOutside({ cause, call }: Loss, { calls }: BilledSession): boolean {
-  return outside.has(cause) || (cause !== "expired" && calls[call]?.fact.read === 0);
-}
 
 /** Returns a function that replays the session in counted tokens. It takes the window and the reserve in recorded
  *  ones. */
 function createSimulation({ stretches, calls, fit, ttl, typical, billed, options }: SimulationContext) {
   const losses = findLosses(billed);
-  const callsOf = (some: readonly Loss[]): Set<unknown> => new Set(some.map(({ call }) => billed.calls[call]));
-  const lost = callsOf(losses.filter((loss) => isOutside(loss, billed)));
-  const expired = callsOf(losses.filter(({ cause }) => cause === "expired"));
+  const findCalls = (isWanted: (loss: Loss) => boolean): Set<unknown> =>
+    new Set(losses.filter(isWanted).map(({ call }) => billed.calls[call]));
+  // A compaction keeps tools and system text. If nothing at all was read, the whole cache was lost.
+  const lost = findCalls(
+    ({ cause, call }) => outside.has(cause) || (cause !== "expired" && billed.calls[call]?.fact.read === 0),
+  );
+  const expired = findCalls(({ cause }) => cause === "expired");
   /** What other sessions keep in the cache, such as tools and system text, is left after a loss, and before the first
    *  call. */
   const leftAt = calls.map((call, index) =>
     index === 0 || lost.has(call) || expired.has(call) ? call.fact.read / fit.factor : 0,
   );
-  const startOf = monotone(calls.map(({ fact }) => fact.start));
+  // Clocks go back, and parallel lines are not in order.
+  let latest = 0;
+  const starts = calls.map(({ fact }) => {
+    latest = Math.max(latest, fact.start);
+    return latest;
+  });
   const { prices } = options;
   return async ({ window = noWindow, reserve = 0, ...run }: RecordedRunOptions): Promise<SessionReplay> => {
     return replaySession(stretches, {
-      ...{ ...run, ...countedRoom({ window, reserve }, fit), ttl: run.ttl ?? ttl, prefixTokens: fit.prefix, prices },
-      cache: sharedCache({ leftAt, factor: fit.factor }, { ...whatIsPriced(typical.fact), prices }),
+      ...run,
+      ...countRoom({ window, reserve }, fit),
+      ttl: run.ttl ?? ttl,
+      prefixTokens: fit.prefix,
+      prices,
+      cache: createSharedCache({ leftAt, factor: fit.factor }, { ...describePrice(typical.fact), prices }),
       isCold: (call) => lost.has(calls[call]),
-      startOf: (call) => startOf[call],
+      startOf: (call) => starts[call],
     });
   };
 }
@@ -208,7 +226,7 @@ interface Room {
 }
 
 /** Turns recorded tokens into counted ones. */
-function countedRoom({ window, reserve }: Room, { factor }: TokenFit): Room {
+function countRoom({ window, reserve }: Room, { factor }: TokenFit): Room {
   const most = Math.max(1000, Math.round(window / factor));
   return { window: most, reserve: Math.min(Math.round(reserve / factor), Math.floor(most / 2)) };
 }
@@ -219,19 +237,10 @@ function withRoom({ calls, totals }: SessionReplay, { window, reserve }: Room): 
   return { calls: limited, totals: { ...totals, overWindow: limited.filter(({ isOver }) => isOver).length } };
 }
 
-/** Clocks go back, and parallel lines are not in order. */
-function monotone(times: readonly number[]): readonly number[] {
-  let latest = 0;
-  return times.map((time) => {
-    latest = Math.max(latest, time);
-    return latest;
-  });
-}
-
 /** A cache in which others leave tokens: a call reads at least what the recording says was left before it. The tokens
  *  are not those of whole blocks, because a recording does not show where tools and system text end. Prices depend on
  *  the size of a prompt, as the provider counts it. */
-function sharedCache(
+function createSharedCache(
   { leftAt, factor }: { readonly leftAt: readonly number[]; readonly factor: number },
   options: Parameters<typeof createReplaySimulator>[0],
 ): ReplaySimulator {
@@ -261,7 +270,10 @@ function timesFactor<Kind extends string>(
 }
 
 /** Turns counted tokens into recorded ones, and the simulated cost into what would have been billed. */
-function scaled({ calls, totals }: SessionReplay, { tokens: factor, cost, usd }: Factors): SessionReplay {
+function scaleReplay(
+  { calls, totals }: SessionReplay,
+  { tokens: factor, cost, usd }: Record<"tokens" | "cost" | "usd", number>,
+): SessionReplay {
   const times = <Kind extends string>(counts: Readonly<Record<Kind, number>>): Record<Kind, number> => {
     const exact = timesFactor(counts, factor);
     for (const kind in exact) exact[kind] = Math.round(exact[kind]);
@@ -278,10 +290,4 @@ function scaled({ calls, totals }: SessionReplay, { tokens: factor, cost, usd }:
     };
   };
   return { calls: calls.map(scaledCall), totals: { ...totals, cost: totals.cost * cost, usd: totals.usd * usd } };
-}
-
-interface Factors {
-  readonly tokens: number;
-  readonly cost: number;
-  readonly usd: number;
 }

@@ -2,7 +2,7 @@
 
 import type { UsageStep } from "../../core/billing/index.ts";
 import type { Agent, SessionFacts } from "../sessions/session-facts.ts";
-import { type BilledCall, type BilledSession, inputTokensOf } from "./price-calls.ts";
+import { type BilledCall, type BilledSession, countInput } from "./price-calls.ts";
 
 export const groupings = ["day", "week", "month", "project", "session", "model", "agent", "tool"] as const;
 export type Grouping = (typeof groupings)[number];
@@ -49,19 +49,19 @@ export function billedCalls(
 export function sumCalls(calls: readonly PlacedCall[], grouping: Grouping): readonly BillRow[] {
   const groups = new Map<string, PlacedCall[]>();
   for (const placed of calls) {
-    const key = keyOf(placed, grouping);
+    const key = chooseKey(placed, grouping);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [placed]);
     else group.push(placed);
   }
-  const rows = [...groups].map(([key, group]) => ({ key, ...totalOf(group) }));
+  const rows = [...groups].map(([key, group]) => ({ key, ...sumTotals(group) }));
   const byTime = grouping === "day" || grouping === "week" || grouping === "month";
   return rows.sort((left, right) =>
-    byTime ? (left.key < right.key ? -1 : 1) : right.usd - left.usd || inputTokensOf(right) - inputTokensOf(left),
+    byTime ? (left.key < right.key ? -1 : 1) : right.usd - left.usd || countInput(right) - countInput(left),
   );
 }
 
-export function totalOf(calls: readonly PlacedCall[]): BillTotals {
+export function sumTotals(calls: readonly PlacedCall[]): BillTotals {
   const total = { calls: calls.length, uncached: 0, write5m: 0, write1h: 0, read: 0, output: 0, usd: 0, unpriced: 0 };
   for (const { call } of calls) {
     addStep(total, call.fact);
@@ -88,7 +88,7 @@ export const agentNames: Readonly<Record<Agent, string>> = {
   pi: "pi",
 };
 
-function keyOf({ call: { fact }, facts }: PlacedCall, grouping: Grouping): string {
+function chooseKey({ call: { fact }, facts }: PlacedCall, grouping: Grouping): string {
   switch (grouping) {
     case "project":
       return facts.project || "(unknown)";
@@ -97,18 +97,12 @@ function keyOf({ call: { fact }, facts }: PlacedCall, grouping: Grouping): strin
     case "model":
       return fact.model;
     case "agent":
-      return agentOf(facts, fact.chain > 0);
+      return [agentNames[facts.agent], facts.subAgent ?? (fact.chain > 0 ? "sub-agent" : [])].flat().join(", ");
     case "tool":
       return fact.tool ?? "(prompt)";
     default:
       return periodOf(fact.time, grouping);
   }
-}
-
-function agentOf({ agent, subAgent }: SessionFacts, isSide: boolean): string {
-  const name = agentNames[agent];
-  if (subAgent !== undefined) return `${name}, ${subAgent}`;
-  return isSide ? `${name}, sub-agent` : name;
 }
 
 /** In the zone of the machine. A week is named after its Monday. */

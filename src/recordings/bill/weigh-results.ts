@@ -23,27 +23,21 @@ export interface WeighedResult {
 export function weighResults(session: BilledSession): readonly WeighedResult[] {
   const { facts, calls } = session;
   if (facts.results.length === 0) return [];
-  const places = placesOf(calls);
+  const places = findPlaces(calls);
   const weighed: WeighedResult[] = [];
   for (const result of facts.results) {
     const first = calls[result.call];
     const chain = first && places.chains.get(first.fact.chain);
     if (first === undefined || chain === undefined) continue;
-    const tokens = tokensOf(result, first, calls[first.fact.previous]);
+    const tokens = countTokens(result, first, calls[first.fact.previous]);
     const start = places.position[result.call] as number;
-    const end = endOf(chain, { call: result.call, start });
+    const end = findEnd(chain, { call: result.call, start });
     const carried = chain.billed[end]! - chain.billed[start]!;
-    const usd = tokens * (chain.unit[end]! - chain.unit[start + 1]! + (first.isCopy ? 0 : newUnit(first)));
+    const usd = tokens * (chain.unit[end]! - chain.unit[start + 1]! + (first.isCopy ? 0 : priceNew(first)));
     const { tool, file } = result;
     weighed.push({ facts, tool, file, time: first.fact.time, tokens, carried, usd, isCopy: first.isCopy });
   }
   return weighed;
-}
-
-interface Places {
-  /** The place of each call in its conversation. */
-  readonly position: readonly number[];
-  readonly chains: ReadonlyMap<number, Chain>;
 }
 
 /** One conversation. */
@@ -56,7 +50,8 @@ interface Chain {
   readonly cuts: { readonly place: number; readonly back: number }[];
 }
 
-function placesOf(calls: readonly BilledCall[]): Places {
+/** Returns the place of each call in its conversation, and the conversations. */
+function findPlaces(calls: readonly BilledCall[]): { position: readonly number[]; chains: ReadonlyMap<number, Chain> } {
   const chains = new Map<number, Chain>();
   const position: number[] = [];
   for (const call of calls) {
@@ -68,18 +63,18 @@ function placesOf(calls: readonly BilledCall[]): Places {
     position.push(place);
     if (back !== undefined) cuts.push({ place, back });
     billed.push(billed[place]! + (call.isCopy ? 0 : 1));
-    unit.push(unit[place]! + (call.isCopy ? 0 : carriedUnit(call, calls[previous])));
+    unit.push(unit[place]! + (call.isCopy ? 0 : priceCarried(call, calls[previous])));
   }
   return { position, chains };
 }
 
 /** The place of the first call that no longer has what a call sent. */
-function endOf({ billed, cuts }: Chain, { call, start }: { call: number; start: number }): number {
+function findEnd({ billed, cuts }: Chain, { call, start }: { call: number; start: number }): number {
   return cuts.find(({ place, back }) => place > start && back < call)?.place ?? billed.length - 1;
 }
 
 /** Images and compactions make the growth useless; then a usual ratio applies. */
-function tokensOf({ chars }: ResultFact, first: BilledCall, before: BilledCall | undefined): number {
+function countTokens({ chars }: ResultFact, first: BilledCall, before: BilledCall | undefined): number {
   const { added, back } = first.fact;
   const growth = before === undefined || back !== undefined ? 0 : first.total - before.total;
   return Math.round(growth > 0 && added > 0 ? (growth * chars) / added : chars / usualCharsPerToken);
@@ -88,7 +83,7 @@ function tokensOf({ chars }: ResultFact, first: BilledCall, before: BilledCall |
 const usualCharsPerToken = 4;
 
 /** Dollars for a token that is new in a call. */
-function newUnit(call: BilledCall): number {
+function priceNew(call: BilledCall): number {
   const { fact, total, price } = call;
   if (price === undefined || total === 0) return 0;
   const sent = { ...fact, read: 0 };
@@ -97,11 +92,11 @@ function newUnit(call: BilledCall): number {
 }
 
 /** Dollars for a token that the previous call had too: read, or written again. */
-function carriedUnit(call: BilledCall, before: BilledCall | undefined): number {
+function priceCarried(call: BilledCall, before: BilledCall | undefined): number {
   const { fact, total, price } = call;
   const carried = Math.min(before?.total ?? 0, total);
   if (price === undefined || carried === 0) return 0;
   const read = Math.min(fact.read, carried);
   const readUsd = inputCost({ read, write5m: 0, write1h: 0, uncached: 0 }, price).usd;
-  return (readUsd + (carried - read) * newUnit(call)) / carried;
+  return (readUsd + (carried - read) * priceNew(call)) / carried;
 }

@@ -9,7 +9,6 @@ import type { SessionFile } from "../places.ts";
 import { isDatabase, readDatabase, readSessionText } from "../replay/open-sessions.ts";
 import { readRecording } from "../sessions/index.ts";
 import { createCopyFinder, type RecordedSession } from "../sessions/recorded-session.ts";
-import type { SessionFacts } from "../sessions/session-facts.ts";
 import type { BillReport } from "./bill-report.ts";
 import { usdText } from "./bill-text.ts";
 import { computeWhatIf, type VariantResult, variants } from "./what-if.ts";
@@ -25,16 +24,14 @@ interface WhatIfReport {
   readonly leftOut: readonly { readonly session: string; readonly reason: string; readonly usd: number }[];
 }
 
-/** The result for programs and for people. */
-interface WhatIf {
-  readonly json: object;
-  lines(style: Style): string[];
-}
-
-export async function whatIfOfFiles(report: BillReport, { output }: Pick<Caller, "output">): Promise<WhatIf> {
+/** Returns the result for programs and for people. */
+export async function computeWhatIfs(
+  report: BillReport,
+  { output }: Pick<Caller, "output">,
+): Promise<{ readonly json: object; lines(style: Style): string[] }> {
   const databases = createDatabases();
   const found = await simulateAll(report, { output, databases }).finally(databases.close);
-  return { json: whatIfJson(found), lines: (style) => whatIfLines(found, style) };
+  return { json: createJson(found), lines: (style) => createLines(found, style) };
 }
 
 interface Databases {
@@ -110,7 +107,12 @@ async function simulate(
 ): ReturnType<typeof computeWhatIf> {
   const { prices, reserve, keep } = report.settings;
   try {
-    const recorded = copies.withoutCopies(await readOwn(session.facts, { report, databases })).session;
+    const { facts } = session;
+    const file = report.recordings.fileOf.get(facts) as SessionFile;
+    const read = isDatabase(file.path)
+      ? await databases.read(file.path, facts.session)
+      : readRecording(withoutDamage(await readSessionText(file)), { file: file.path });
+    const recorded = copies.withoutCopies(read).session;
     const counter = await createCounter("auto", { model: recorded.model });
     return await computeWhatIf(recorded, session, { counter, prices, reserve, keep, pause });
   } catch (error) {
@@ -125,17 +127,8 @@ interface Simulation {
   readonly pause: () => Promise<void> | undefined;
 }
 
-async function readOwn(
-  facts: SessionFacts,
-  { report, databases }: Pick<Simulation, "report" | "databases">,
-): Promise<RecordedSession> {
-  const file = report.recordings.fileOf.get(facts) as SessionFile;
-  if (isDatabase(file.path)) return databases.read(file.path, facts.session);
-  return readRecording(wholeLines(await readSessionText(file)), { file: file.path });
-}
-
 /** The reader of sessions refuses a damaged line in the middle. */
-function wholeLines(text: string): string {
+function withoutDamage(text: string): string {
   const isWhole = (line: string): boolean => {
     try {
       JSON.parse(line);
@@ -153,19 +146,23 @@ function wholeLines(text: string): string {
     .join("\n");
 }
 
-function whatIfJson({ variants: rows, ...rest }: WhatIfReport): object {
+function createJson({ variants: rows, ...rest }: WhatIfReport): object {
   const round = (value: number): number => Number(value.toFixed(6));
   return {
-    ...{ sessions: rest.sessions, usd: round(rest.usd), fit: round(rest.fit) },
+    sessions: rest.sessions,
+    usd: round(rest.usd),
+    fit: round(rest.fit),
     variants: rows.map(({ usd, references, ...row }) => ({
-      ...{ ...row, usd: round(usd), saved: rest.usd === 0 ? 0 : round(1 - usd / rest.usd) },
+      ...row,
+      usd: round(usd),
+      saved: rest.usd === 0 ? 0 : round(1 - usd / rest.usd),
       recall: references.total === 0 ? null : round(references.found / references.total),
     })),
     leftOut: rest.leftOut.map((each) => ({ ...each, usd: round(each.usd) })),
   };
 }
 
-function whatIfLines(report: WhatIfReport, style: Style): string[] {
+function createLines(report: WhatIfReport, style: Style): string[] {
   const { sessions, usd, fit, leftOut } = report;
   const reasons = new Map<string, number>();
   for (const { reason } of leftOut) {

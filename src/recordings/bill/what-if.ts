@@ -2,7 +2,7 @@
 
 import type { Ttl } from "../../core/billing/index.ts";
 import { referenceKinds } from "../replay/references.ts";
-import type { ReplayPolicy, SessionReplay } from "../replay/replay-session.ts";
+import type { ReplayPolicy } from "../replay/replay-session.ts";
 import type { RecordedSession } from "../sessions/recorded-session.ts";
 import type { BilledSession } from "./price-calls.ts";
 import { prepareRecordedReplay, type RecordedReplayOptions } from "./recorded-replay.ts";
@@ -68,15 +68,11 @@ export async function computeWhatIf(
       continue;
     }
     const run = { policy, window, reserve, ttl, keep, findsInvalid: false, pause };
-    results.push({ name, ...resultOf(await session.run(run)) });
+    const { totals } = await session.run(run);
+    const { usd, calls, references } = totals;
+    const sum = (of: "found" | "total"): number => referenceKinds.reduce((all, kind) => all + references[kind][of], 0);
+    const { refetches } = references;
+    results.push({ name, usd, calls, refetches, references: { found: sum("found"), total: sum("total") } });
   }
   return { usd: session.usd, fit: session.fit, variants: results };
-}
-
-function resultOf({ totals: { usd, calls, references } }: SessionReplay): Omit<VariantResult, "name"> {
-  const sum = (of: "found" | "total"): number => referenceKinds.reduce((all, kind) => all + references[kind][of], 0);
-  return {
-    ...{ usd, calls, refetches: references.refetches },
-    references: { found: sum("found"), total: sum("total") },
-  };
 }

@@ -6,15 +6,13 @@ import { printable } from "../../core/text/index.ts";
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
 import type { Output } from "../../host/index.ts";
 import { describeError, messagesLimit, readForeignText, readTextFile } from "../../host/index.ts";
-import { createSessionBiller } from "../bill/price-calls.ts";
+import { type BilledSession, createSessionBiller } from "../bill/price-calls.ts";
 import { prepareRecordedReplay, type RecordedReplay } from "../bill/recorded-replay.ts";
 import { readForeignDatabase } from "../foreign-database.ts";
 import type { SessionFile } from "../places.ts";
-import { readFacts, readRecording } from "../sessions/index.ts";
-import { readOpencodeFacts, readOpencodeSession } from "../sessions/opencode-session.ts";
+import { type ReadSession, readOpencodeExport, readSession } from "../sessions/index.ts";
 import { createCopyFinder, type RecordedSession } from "../sessions/recorded-session.ts";
 import { bareModel, createUsageSum, type UsageTotals } from "../sessions/recorded-usage.ts";
-import type { SessionFacts } from "../sessions/session-facts.ts";
 import { type PreparedSession, prepareStretches } from "./prepare-session.ts";
 
 /** Reads a recording. A file that was named may be a pipe. Throws with the reason. */
@@ -25,15 +23,6 @@ export async function readSessionText({ path, within }: SessionFile): Promise<st
       : readForeignText(path, { within, ...messagesLimit, maxMs: 30_000 });
   if ("text" in read) return read.text;
   throw new ContextError("unreadable_input", read.reason);
-}
-
-/** Reads files and reports what it leaves out. An answer that several files have counts once. */
-interface SessionOpener {
-  /** Returns the sessions of a file. Those without calls are undefined. */
-  open(file: SessionFile, shown: string): Promise<readonly (OpenedSession | undefined)[]>;
-  skip(problem: string): void;
-  readonly skipped: number;
-  readonly recorded: UsageTotals | undefined;
 }
 
 /** How tokens are counted and priced. */
@@ -48,11 +37,6 @@ export interface OpenSettings {
   readonly prices: Prices;
 }
 
-interface OpenerOptions {
-  readonly settings: OpenSettings;
-  readonly output: Pick<Output, "note" | "problem">;
-}
-
 export interface OpenedSession {
   /** The usage that its recording reports. Absent if it reports none. */
   readonly recorded?: RecordedCosts | undefined;
@@ -61,7 +45,16 @@ export interface OpenedSession {
   readonly asRecorded?: RecordedReplay | undefined;
 }
 
-export function createSessionOpener({ settings, output }: OpenerOptions): SessionOpener {
+/** Reads files and reports what it leaves out. An answer that several files have counts once. */
+interface SessionOpener {
+  /** Returns the sessions of a file. Those without calls are undefined. */
+  open(file: SessionFile, name: string): Promise<readonly (OpenedSession | undefined)[]>;
+  skip(problem: string): void;
+  readonly skipped: number;
+  readonly recorded: UsageTotals | undefined;
+}
+
+export function createSessionOpener(settings: OpenSettings, output: Pick<Output, "note" | "problem">): SessionOpener {
   const copies = createCopyFinder();
   const usage = createUsageSum(settings);
   const bill = createSessionBiller(settings.prices);
@@ -73,29 +66,29 @@ export function createSessionOpener({ settings, output }: OpenerOptions): Sessio
   const prepare = async ({ recorded, facts }: ReadSession): Promise<OpenedSession | undefined> => {
     for (const record of recorded.usage ?? []) usage.add(record);
     const { session, copied } = copies.withoutCopies(recorded);
-    const asRecorded = await prepareAsRecorded(session, { settings, bill, facts: facts() });
+    const asRecorded = await prepareAsRecorded(session, facts && bill(facts), settings);
     const isFitted = typeof asRecorded === "object";
     const prepared = isFitted ? asRecorded.stretches : prepareStretches(session, settings);
     const [first, ...rest] = prepared.filter(({ calls }) => calls.length > 0);
     const problem = typeof asRecorded === "string" ? asRecorded : undefined;
-    for (const sentence of [...recorded.notes, ...describeSession({ copied, prepared, problem })]) {
+    for (const sentence of [...recorded.notes, ...describeSession(prepared, copied, problem)]) {
       output.note(`${printable(recorded.file)}: ${printable(sentence)}`);
     }
     if (first === undefined) return undefined;
-    const opened = { stretches: [first, ...rest] as const, recorded: recordedCosts(recorded, settings) };
+    const opened = { stretches: [first, ...rest] as const, recorded: sumCosts(recorded, settings) };
     return isFitted ? { ...opened, asRecorded } : opened;
   };
   return {
     skip,
-    async open(file, shown) {
+    async open(file, name) {
       try {
         const sessions: (OpenedSession | undefined)[] = [];
-        for await (const session of readSessions(file, shown)) sessions.push(await prepare(session));
+        for await (const session of readSessions(file, name)) sessions.push(await prepare(session));
         return sessions;
       } catch (error) {
         if (!(error instanceof ContextError)) throw error;
         const { code, message, hint, line } = error;
-        skip(describeError(new ContextError(code, message, { hint, line, file: shown })));
+        skip(describeError(new ContextError(code, message, { hint, line, file: name })));
         return [];
       }
     },
@@ -109,17 +102,9 @@ export function createSessionOpener({ settings, output }: OpenerOptions): Sessio
   };
 }
 
-interface SessionDescription {
-  /** Answers that another session has. */
-  readonly copied: number;
-  readonly prepared: readonly PreparedSession[];
-  /** Why the session cannot be simulated as recorded. */
-  readonly problem: string | undefined;
-}
-
-function describeSession({ copied, prepared, problem }: SessionDescription): string[] {
-  const mended = prepared.reduce((sum, { mendedThinking }) => sum + mendedThinking, 0);
+function describeSession(prepared: readonly PreparedSession[], copied: number, problem: string | undefined): string[] {
   const isIdle = prepared.every(({ calls }) => calls.length === 0);
+  const mended = prepared.reduce((sum, { mendedThinking }) => sum + mendedThinking, 0);
   return [
     ...(copied > 0 ? [`answers that another session has too: ${copied}; they are counted once`] : []),
     ...(mended > 0 ? [`thinking blocks that the provider would refuse: ${mended}; they are left out`] : []),
@@ -128,19 +113,21 @@ function describeSession({ copied, prepared, problem }: SessionDescription): str
   ];
 }
 
-interface AsRecordedOptions {
-  readonly settings: OpenSettings;
-  readonly bill: ReturnType<typeof createSessionBiller>;
-  readonly facts: SessionFacts | undefined;
+/** Adds up the usage of one session, also of answers that other sessions have too. */
+function sumCosts({ usage = [] }: RecordedSession, settings: OpenSettings): RecordedCosts | undefined {
+  const sum = createUsageSum(settings);
+  for (const record of usage) sum.add(record);
+  const totals = sum.totals();
+  return totals.answers === 0 ? undefined : { ...totals, costs: sum.costs().map(Math.round) };
 }
 
 /** Returns undefined if the session has no usage or the command line asks for other counts, or the reason why the
  *  session cannot be simulated. */
 async function prepareAsRecorded(
   session: RecordedSession,
-  { settings, bill, facts }: AsRecordedOptions,
+  billed: BilledSession | undefined,
+  settings: OpenSettings,
 ): Promise<RecordedReplay | string | undefined> {
-  const billed = facts && bill(facts);
   if (billed === undefined || billed.calls.length === 0 || settings.prefixTokens !== undefined) return undefined;
   const counter = settings.hasCounter ? settings.counter : await createCounter("auto", { model: session.model });
   const replay = await prepareRecordedReplay(session, billed, { counter, prices: settings.prices });
@@ -148,25 +135,10 @@ async function prepareAsRecorded(
   return bareModel(settings.model) === bareModel(replay.model) ? replay : undefined;
 }
 
-/** Adds up the usage of one session, also of answers that other sessions have too. */
-function recordedCosts({ usage = [] }: RecordedSession, settings: OpenSettings): RecordedCosts | undefined {
-  const sum = createUsageSum(settings);
-  for (const record of usage) sum.add(record);
-  const totals = sum.totals();
-  return totals.answers === 0 ? undefined : { ...totals, costs: sum.costs().map(Math.round) };
-}
-
-interface ReadSession {
-  readonly recorded: RecordedSession;
-  /** What a bill needs to know. Undefined if no known program wrote the file. */
-  readonly facts: () => SessionFacts | undefined;
-}
-
 /** Reads the sessions of a file. Only a database has several. */
-async function* readSessions(file: SessionFile, shown: string): AsyncGenerator<ReadSession> {
-  if (isDatabase(file.path)) return yield* readDatabase(file.path, { file: shown });
-  const text = await readSessionText(file);
-  yield { recorded: readRecording(text, { file: shown }), facts: () => readFacts(text) };
+async function* readSessions(file: SessionFile, name: string): AsyncGenerator<ReadSession> {
+  if (isDatabase(file.path)) return yield* readDatabase(file.path, { file: name });
+  yield readSession(await readSessionText(file), { file: name });
 }
 
 /** Reads all sessions of opencode's database, or the one with an id. */
@@ -175,7 +147,7 @@ export async function* readDatabase(
   { file, session }: { readonly file: string; readonly session?: string | undefined },
 ): AsyncGenerator<ReadSession> {
   for await (const each of readForeignDatabase(path, session)) {
-    yield { recorded: readOpencodeSession(each, `${file}#${each.info.id}`), facts: () => readOpencodeFacts(each) };
+    yield readOpencodeExport(each, { file: `${file}#${each.info.id}` });
   }
 }
 

@@ -77,17 +77,21 @@ export function prepareSession(session: RecordedSession, { counter, model }: Pre
     createMessageLens(messages, { counter, model, format: session.format, sealed: "readable" }),
   );
   const blocksOf = createBlockReader(messages, lens);
-  const calls = callsOf(messages.map((message) => blocksOf(message).role)).filter((length) => length >= from);
+  const roles = messages.map((message) => blocksOf(message).role);
+  const calls: number[] = [];
+  for (let length = Math.max(1, from); length < roles.length; length++)
+    if (roles[length] === "assistant" && roles[length - 1] !== "assistant") calls.push(length);
   let references: SessionReferences | undefined;
   return {
     file,
-    title: titleOf(messages, lens),
+    title: createTitle(messages, lens),
     format: lens.format,
     messages,
     calls,
     system,
     tools,
-    prefixTokens: countPrefix(session, { counter, model, format: lens.format }),
+    prefixTokens:
+      countSystem(system, counter) + (tools?.length ? countTools(tools, counter, { format: lens.format, model }) : 0),
     frameTokens: lens.requestTokens,
     counter,
     model,
@@ -110,7 +114,10 @@ function mendThinking({ messages, format }: RecordedSession): { messages: readon
   const mended = messages.map((message, index) => {
     const { content } = message as Fields;
     if (!isAssistant(index) || !Array.isArray(content)) return message;
-    const signed = content.filter((block) => !isThinking(block) || isSigned(block));
+    const signed = content.filter((block) => {
+      const { type, signature } = Object(block) as Fields;
+      return type !== "thinking" || (typeof signature === "string" && signature !== "");
+    });
     // Neighbours of one role are merged.
     while (!isAssistant(index + 1) && isThinking(signed.at(-1))) signed.pop();
     if (signed.length === content.length) return message;
@@ -126,20 +133,9 @@ function isThinking(block: unknown): boolean {
   return type === "thinking" || type === "redacted_thinking";
 }
 
-function isSigned(block: unknown): boolean {
-  const { type, signature } = Object(block) as Fields;
-  return type === "redacted_thinking" || (typeof signature === "string" && signature !== "");
-}
-
-function callsOf(roles: readonly Role[]): number[] {
-  const isCall = (role: Role, index: number): boolean =>
-    index > 0 && role === "assistant" && roles[index - 1] !== "assistant";
-  return roles.flatMap((role, index) => (isCall(role, index) ? index : []));
-}
-
 const titleCharacters = 160;
 
-function titleOf(messages: readonly object[], lens: MessageLens): string {
+function createTitle(messages: readonly object[], lens: MessageLens): string {
   for (const [index, message] of messages.entries()) {
     const { role, parts } = lens.read(message, index);
     if (role !== "user") continue;
@@ -154,13 +150,6 @@ function titleOf(messages: readonly object[], lens: MessageLens): string {
     if (words !== "") return words;
   }
   return "";
-}
-
-function countPrefix(
-  { system, tools = [] }: RecordedSession,
-  { counter, model, format }: PrepareOptions & { format: FormatName },
-): number {
-  return countSystem(system, counter) + (tools.length === 0 ? 0 : countTools(tools, counter, { format, model }));
 }
 
 /** A message as the cache sees it: one block per part, with a key for its content, and the tokens by kind. */
@@ -184,7 +173,7 @@ export function createBlockReader(recorded: readonly object[], lens: MessageLens
   let previous: CountedMessage | undefined;
   for (const [index, message] of recorded.entries()) {
     previous = withFramedResults(lens.read(message, index), previous);
-    const blocks = blocksOf(previous, {});
+    const blocks = splitBlocks(previous);
     for (const { key } of blocks.blocks) recordedKeys.add(String(key));
     known.set(message, blocks);
   }
@@ -192,25 +181,23 @@ export function createBlockReader(recorded: readonly object[], lens: MessageLens
     const found = known.get(message);
     if (found !== undefined) return found;
     // Not index 0: for the counter's cache that starts a conversation.
-    const blocks = blocksOf(lens.read(message, 1), { recordedKeys });
+    const blocks = splitBlocks(lens.read(message, 1), recordedKeys);
     known.set(message, blocks);
     return blocks;
   };
 }
 
-interface BlockContext {
-  readonly recordedKeys?: ReadonlySet<string>;
-}
-
-function blocksOf({ role, parts, tokens }: CountedMessage, { recordedKeys }: BlockContext): MessageBlocks {
+function splitBlocks({ role, parts, tokens }: CountedMessage, recordedKeys?: ReadonlySet<string>): MessageBlocks {
   const blocks: BillableBlock[] = [];
   const byKind = noTokens();
   // The frame and separators are billed with the first part.
   let frame = parts.reduce((rest, part) => rest - part.tokens, tokens);
   for (const part of parts) {
-    const block = { key: keyOf(part, role), tokens: part.tokens + frame, kind: part.kind };
+    // A plain text has the key of the text block that merging makes of it.
+    const value = typeof part.value === "string" ? { type: "text", text: part.value } : part.value;
+    const block = { key: hashMessage({ role, part: value }), tokens: part.tokens + frame, kind: part.kind };
     const isRewritten = recordedKeys !== undefined && !recordedKeys.has(block.key);
-    byKind[isRewritten && isPlaceholder(part, role) ? "placeholders" : kindOf(part, role)] += block.tokens;
+    byKind[isRewritten && isPlaceholder(part, role) ? "placeholders" : chooseKind(part, role)] += block.tokens;
     blocks.push(block);
     frame = 0;
   }
@@ -225,21 +212,16 @@ export function noTokens(): Record<SentKind, number> {
   return { prefix: 0, user: 0, assistant: 0, thinking: 0, calls: 0, results: 0, placeholders: 0 };
 }
 
-/** A plain text has the key of the text block that merging makes of it. */
-function keyOf({ value }: CountedPart, role: Role): string {
-  return hashMessage({ role, part: typeof value === "string" ? { type: "text", text: value } : value });
-}
-
 /** Shortened content keeps more tokens than this, and a placeholder has fewer. */
-const mostPlaceholderTokens = 200;
+const maxPlaceholderTokens = 200;
 
 function isPlaceholder(part: CountedPart, role: Role): boolean {
-  if (part.tokens >= mostPlaceholderTokens) return false;
+  if (part.tokens >= maxPlaceholderTokens) return false;
   // Agents without tool calls have their results in user messages.
   return role === "assistant" || part.kind === "tool_result" || textsOf(part)[0]?.startsWith("[trimmed") === true;
 }
 
-function kindOf({ kind }: CountedPart, role: Role): SentKind {
+function chooseKind({ kind }: CountedPart, role: Role): SentKind {
   if (kind === "tool_result") return "results";
   if (kind === "tool_call") return "calls";
   if (kind === "thinking") return "thinking";

@@ -62,11 +62,11 @@ interface ReferenceSession {
 /** Reads a session twice: first what its turns use, then where that was seen. */
 export function findReferences(session: ReferenceSession): SessionReferences {
   const { messages, read } = session;
-  const uses = usesOf(session);
-  const units = unitsOf(uses);
-  const unitsOfPart = createPartReader(createMatcher(units));
-  const unitsIn = createUnitReader(read, unitsOfPart);
-  const sightings = createSightings(units, unitsOfPart);
+  const uses = findUses(session);
+  const units = collectUnits(uses);
+  const readUnits = createPartReader(createMatcher(units));
+  const unitsIn = createUnitReader(read, readUnits);
+  const sightings = createSightings(units, readUnits);
   const calls: CallReferences[] = [];
   for (const [index, message] of messages.entries()) {
     if (session.calls[calls.length] === index) {
@@ -93,7 +93,7 @@ interface TurnUses {
 /** How many turns an agent's notes are expected to be there. */
 const noteTurns = 10;
 
-function unitsOf(uses: readonly TurnUses[]): ReadonlySet<string> {
+function collectUnits(uses: readonly TurnUses[]): ReadonlySet<string> {
   const units = new Set<string>();
   for (const { quotes, names, edits, newFiles, notes } of uses)
     for (const some of [quotes, names, newFiles, notes, ...edits]) for (const unit of some) units.add(unit);
@@ -102,7 +102,7 @@ function unitsOf(uses: readonly TurnUses[]): ReadonlySet<string> {
 
 const quoteLength = { least: 24, most: 399 } as const;
 
-function usesOf({ messages, calls, read }: ReferenceSession): TurnUses[] {
+function findUses({ messages, calls, read }: ReferenceSession): TurnUses[] {
   const uses: TurnUses[] = [];
   const files = new Set<string>();
   const printed = printedLines(messages, read);
@@ -130,25 +130,25 @@ function printedLines(messages: readonly object[], read: ReferenceSession["read"
   for (const message of messages)
     for (const part of read(message).parts)
       if (part.kind === "tool_result")
-        for (const text of textsOf(part)) for (const line of linesOf(text)) printed.add(line);
+        for (const text of textsOf(part)) for (const line of splitLines(text)) printed.add(line);
   return printed;
 }
 
-interface SeenSoFar {
-  readonly files: Set<string>;
-  readonly printed: ReadonlySet<string>;
-}
-
-function addUses(part: CountedPart, { quotes, names, edits }: TurnUses, { files, printed }: SeenSoFar): void {
+function addUses(
+  part: CountedPart,
+  { quotes, names, edits }: TurnUses,
+  { files, printed }: { readonly files: Set<string>; readonly printed: ReadonlySet<string> },
+): void {
   const isQuote = (line: string): boolean =>
     line.length >= quoteLength.least && line.length <= quoteLength.most && printed.has(line);
   for (const text of textsOf(part)) {
-    for (const line of linesOf(text)) if (isQuote(line)) quotes.add(line);
+    for (const line of splitLines(text)) if (isQuote(line)) quotes.add(line);
     visitNames(text, (start, end) => names.add(text.slice(start, end)));
   }
+  // A file is known by its name and the folder that it is in.
   const { replaced, edited } = filesOf(part);
-  for (const text of replaced) edits.push([...new Set(linesOf(text))]);
-  for (const file of edited) files.add(shortPath(file));
+  for (const text of replaced) edits.push([...new Set(splitLines(text))]);
+  for (const file of edited) files.add(file.split("/").slice(-2).join("/"));
 }
 
 const lineNumber = /^\s*\d+\s?(?:→|\t|\||:)/;
@@ -156,23 +156,17 @@ const lineNumber = /^\s*\d+\s?(?:→|\t|\||:)/;
 const leastLineLength = 8;
 
 /** Returns the lines of a text without line numbers and indentation. */
-function linesOf(text: string): string[] {
+function splitLines(text: string): string[] {
   const lines = text.split("\n").map((line) => line.replace(lineNumber, "").trim());
   return lines.filter(({ length }) => length >= leastLineLength);
 }
 
-/** Where units were seen so far. */
-interface Sightings {
-  add(part: CountedPart, place: { readonly role: Role; readonly turn: number }): void;
-  /** Returns what a turn uses and was seen before. */
-  refer(uses: TurnUses): Omit<CallReferences, "notes">;
-}
-
 const farTurns = 10;
 /** A name in more results than this is part of the project's vocabulary. */
-const mostNameSources = 3;
+const maxNameSources = 3;
 
-function createSightings(units: ReadonlySet<string>, unitsOfPart: PartUnits): Sightings {
+/** Notes where units were seen so far. */
+function createSightings(units: ReadonlySet<string>, readUnits: PartUnits) {
   /** For each unit, the results that contain it, those that have it as a whole line, and the turn that saw it last. */
   const inside = new Map<string, number[]>();
   const asLine = new Map<string, number[]>();
@@ -185,25 +179,26 @@ function createSightings(units: ReadonlySet<string>, unitsOfPart: PartUnits): Si
     return { units: wanted, isFar: turn + 1 - last >= farTurns, sources: [...sources] };
   };
   return {
-    add(part, place) {
+    add(part: CountedPart, place: { readonly role: Role; readonly turn: number }): void {
       turn = place.turn;
-      const found = unitsOfPart(part);
+      const found = readUnits(part);
       for (const unit of found) lastTurn.set(unit, turn);
       if (part.kind === "tool_result") {
         results++;
-        noteAll(inside, found, results);
-        const lines = textsOf(part).flatMap(linesOf);
-        noteAll(
+        addAll(inside, found, results);
+        const lines = textsOf(part).flatMap(splitLines);
+        addAll(
           asLine,
           lines.filter((line) => units.has(line)),
           results,
         );
       } else if (place.role !== "assistant") for (const unit of found) said.add(unit);
     },
-    refer({ quotes, names, edits, newFiles }) {
+    /** Returns what a turn uses and was seen before. */
+    refer({ quotes, names, edits, newFiles }: TurnUses): Omit<CallReferences, "notes"> {
       const isRare = (name: string): boolean => {
         const sources = inside.get(name)?.length ?? 0;
-        return sources > 0 && sources <= mostNameSources && !said.has(name);
+        return sources > 0 && sources <= maxNameSources && !said.has(name);
       };
       const quoted = [...quotes].filter((line) => asLine.has(line));
       return {
@@ -216,7 +211,7 @@ function createSightings(units: ReadonlySet<string>, unitsOfPart: PartUnits): Si
   };
 }
 
-function noteAll(places: Map<string, number[]>, units: Iterable<string>, result: number): void {
+function addAll(places: Map<string, number[]>, units: Iterable<string>, result: number): void {
   for (const unit of units) {
     const list = places.get(unit);
     if (list === undefined) places.set(unit, [result]);
@@ -237,7 +232,7 @@ function createPartReader(match: Matcher): PartUnits {
 }
 
 /** Returns the units of whole messages. The model can read all of it, so thinking counts too. */
-function createUnitReader(read: ReferenceSession["read"], unitsOfPart: PartUnits): SessionReferences["unitsIn"] {
+function createUnitReader(read: ReferenceSession["read"], readUnits: PartUnits): SessionReferences["unitsIn"] {
   const known = new WeakMap<object, ReadonlySet<string>>();
   return (message) => {
     const found = known.get(message);
@@ -246,8 +241,8 @@ function createUnitReader(read: ReferenceSession["read"], unitsOfPart: PartUnits
     const [only] = parts;
     const units =
       only !== undefined && parts.length === 1
-        ? unitsOfPart(only)
-        : new Set(parts.flatMap((part) => [...unitsOfPart(part)]));
+        ? readUnits(only)
+        : new Set(parts.flatMap((part) => [...readUnits(part)]));
     known.set(message, units);
     return units;
   };
@@ -352,9 +347,4 @@ function findAt(
   for (; index >= 0 && !found.has(units[index] as string); index = shorter[index] as number) {
     found.add(units[index] as string);
   }
-}
-
-/** Names a file by its name and the folder that it is in. */
-function shortPath(path: string): string {
-  return path.split("/").slice(-2).join("/");
 }

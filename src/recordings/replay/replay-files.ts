@@ -9,13 +9,7 @@ import type { Caller, Output } from "../../host/index.ts";
 import type { SessionFiles } from "../places.ts";
 import type { UsageTotals } from "../sessions/recorded-usage.ts";
 import { createSessionOpener, type OpenedSession, type OpenSettings, type RecordedCosts } from "./open-sessions.ts";
-import {
-  type CallReplay,
-  type ReplayPolicy,
-  type ReplayTotals,
-  replaySession,
-  type SessionReplay,
-} from "./replay-session.ts";
+import { type CallReplay, type ReplayPolicy, type ReplayTotals, replaySession } from "./replay-session.ts";
 import { seriesKinds, withReference } from "./report.ts";
 import type { Removal } from "./request-observer.ts";
 
@@ -67,7 +61,7 @@ export async function replayFiles(found: SessionFiles, options: ReplayFilesOptio
   const sessions: ReplayedSession[] = [];
   const series = createSeriesList();
   const progress = createReplayProgress(output);
-  const opener = createSessionOpener({ settings, output });
+  const opener = createSessionOpener(settings, output);
   const withoutRoom: ReplayPlace["withoutRoom"] = [];
   let idle = 0;
   for (const { path, reason } of found.unreadable) opener.skip(`${printable(relative(cwd, path))}: ${reason}`);
@@ -118,42 +112,44 @@ async function replayOne(
       const what = `${at}, ${policy} at ${formatNumber(window)}`;
       const pause = progress.start({ what, file: printable(file), calls });
       const run = {
-        ...{ window, policy, reserve, keep, threshold, ttl, pause },
-        ...{ now: () => performance.now(), findsRemovals: isPage },
+        window,
+        policy,
+        reserve,
+        keep,
+        threshold,
+        ttl,
+        pause,
+        now: () => performance.now(),
+        findsRemovals: isPage,
       };
       const replay = await (asRecorded?.run(run) ?? replaySession(stretches, { ...run, prefixTokens, prices }));
-      runs.push(runOf(replay, { window, policy, series: isPage ? series : undefined }));
+      const epochs = replay.calls.filter(({ isEpoch }) => isEpoch).length;
+      const { totals } = replay;
+      runs.push({ window, policy, totals, epochs, series: isPage ? series.add(replay.calls) : -1 });
     }
   }
   return {
-    ...{ file, title, runs, ...(recorded && { recorded }) },
+    file,
+    title,
+    runs,
+    ...(recorded && { recorded }),
     ...(asRecorded
       ? { prefixTokens, billedAs: asRecorded.model, counter: `${asRecorded.counter.name} fitted to usage` }
       : { prefixTokens: prefixTokens + ownTokens, billedAs: settings.billedAs, counter: settings.counter.name }),
   };
 }
 
-function runOf(
-  { calls, totals }: SessionReplay,
-  { window, policy, series }: Pick<ReplayRun, "window" | "policy"> & { series: SeriesList | undefined },
-): ReplayRun {
-  const epochs = calls.filter(({ isEpoch }) => isEpoch).length;
-  return { window, policy, totals, epochs, series: series?.add(calls) ?? -1 };
-}
-
 /** Progress of a replay: a line that changes on a terminal, or a line now and then in a log. */
 interface ReplayProgress {
   /** Starts one session with one policy. Call the returned function after each call, with the number of calls so
    *  far. */
-  start(run: ProgressRun): (done: number) => Promise<void> | undefined;
-}
-
-interface ProgressRun {
-  /** Session number, policy and window. */
-  readonly what: string;
-  /** As it is shown. */
-  readonly file: string;
-  readonly calls: number;
+  start(run: {
+    /** Session number, policy and window. */
+    readonly what: string;
+    /** As it is printed. */
+    readonly file: string;
+    readonly calls: number;
+  }): (done: number) => Promise<void> | undefined;
 }
 
 const busyMs = 100;
@@ -234,7 +230,7 @@ function createSeriesList(): SeriesList {
   return {
     all,
     add(calls) {
-      const text = JSON.stringify(seriesOf(calls));
+      const text = JSON.stringify(createSeries(calls));
       const index = known.get(text) ?? all.push(text) - 1;
       known.set(text, index);
       return index;
@@ -242,7 +238,7 @@ function createSeriesList(): SeriesList {
   };
 }
 
-function seriesOf(calls: readonly CallReplay[]): CallSeries {
+function createSeries(calls: readonly CallReplay[]): CallSeries {
   const byCall = <Value>(read: (call: CallReplay) => Value | undefined): Record<number, Value> => {
     const values: Record<number, Value> = {};
     for (const [index, call] of calls.entries()) {

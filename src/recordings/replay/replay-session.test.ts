@@ -9,7 +9,7 @@ import { formatNames, validateRequest } from "../../core/messages/index.ts";
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
 import type { RecordedSession } from "../sessions/recorded-session.ts";
 import { type PreparedSession, prepareSession, prepareStretches, sentKinds } from "./prepare-session.ts";
-import { replayPolicies, replayReducer, replaySession } from "./replay-session.ts";
+import { estimateGrowth, replayPolicies, replayReducer, replaySession } from "./replay-session.ts";
 import { createInvalidFinder } from "./request-observer.ts";
 
 /** Counts one token per character, so that sums are easy to check. */
@@ -381,4 +381,11 @@ test.each(policyNames)("%s sends in a replay what it sends to a caller whose mes
   const replay = await replaySession(session, { ...options, policy });
   expect(replay.calls.some(({ isEpoch }) => isEpoch)).toBe(true);
   expect(replay).toEqual(compared);
+});
+
+test("answers get longer with each loss of thinking, at most as if every answer had one", () => {
+  expect(estimateGrowth(0, 9)).toBe(0);
+  expect(estimateGrowth(1, 1)).toBe(0.045);
+  expect(estimateGrowth(200, 200)).toBeCloseTo(0.103);
+  expect(estimateGrowth(3, 101)).toBeCloseTo(0.045 + 0.058 * 0.02);
 });

@@ -11,7 +11,6 @@ import {
   type Bill,
   type BillableBlock,
   createReplaySimulator,
-  outputGrowthOf,
   type Prices,
   priceOf,
   providerOfModel,
@@ -19,14 +18,7 @@ import {
   type Ttl,
 } from "../../core/billing/index.ts";
 import { bindsThinking } from "../../core/messages/index.ts";
-import {
-  type KindTokens,
-  type MessageBlocks,
-  noTokens,
-  type PreparedSession,
-  type SentKind,
-  sentKinds,
-} from "./prepare-session.ts";
+import { type KindTokens, noTokens, type PreparedSession, type SentKind, sentKinds } from "./prepare-session.ts";
 import { type ReferenceTotals, referenceKinds, type Tally } from "./references.ts";
 import { createRequestObserver, noReferences, type ObserverOptions, type Removal } from "./request-observer.ts";
 
@@ -35,9 +27,7 @@ export interface SessionReplay {
   readonly totals: ReplayTotals;
 }
 
-export interface ReplayOptions
-  extends ObserverOptions,
-    Pick<PolicyReducerOptions, "window" | "reserve" | "prefixTokens"> {
+export interface ReplayOptions extends ObserverOptions, Pick<PolicyOptions, "window" | "reserve" | "prefixTokens"> {
   readonly prices?: Prices | undefined;
   /** The provider's cache as earlier stretches of the session left it. By default it is empty. */
   readonly cache?: ReplaySimulator | undefined;
@@ -59,10 +49,10 @@ export interface ReplayOptions
  *  counted as a break. */
 export async function replaySession(
   session: PreparedSession | readonly [PreparedSession, ...PreparedSession[]],
-  options: ReplayOptions & PolicyReducerOptions,
+  options: ReplayOptions & PolicyOptions,
 ): Promise<SessionReplay> {
   const stretches = "messages" in session ? ([session] as const) : session;
-  const { trimming, intake } = splitPolicy(options.policy);
+  const [trimming, intake] = options.policy.split("+") as [Trimming, IntakeMode?];
   const trimmer = trimming === "none" ? undefined : await createPolicyTrimmer(stretches[0], trimming, options);
   const cache = options.cache ?? createSimulator(stretches[0], options.prices);
   const replays: SessionReplay[] = [];
@@ -125,25 +115,16 @@ export async function replayReducer(
     const reduced = reduce(messages, call);
     const sent = reduced instanceof Promise ? await reduced : reduced;
     elapsedMs += now() - started;
-    meter.add(sent, { given: messages, isCold: call.isCold });
+    meter.add(sent, messages, call.isCold);
     const paused = options.pause?.(index + 1);
     if (paused !== undefined) await paused;
   }
   const { calls, references } = meter.finish();
-  return { calls, totals: { ...totalsOf(calls, elapsedMs), references } };
+  return { calls, totals: { ...sumCalls(calls, elapsedMs), references } };
 }
 
-interface Meter {
-  add(sent: Sent, call: MeteredCall): void;
-  finish(): { readonly calls: readonly CallReplay[]; readonly references: ReferenceTotals };
-}
-
-interface MeteredCall {
-  readonly given: readonly object[];
-  readonly isCold: boolean;
-}
-
-function createMeter(session: PreparedSession, { window, reserve, ttl = "5m", ...options }: ReplayOptions): Meter {
+/** Measures the requests of a session, one call after the other. */
+function createMeter(session: PreparedSession, { window, reserve, ttl = "5m", ...options }: ReplayOptions) {
   const prefixTokens = options.prefixTokens + session.prefixTokens + session.frameTokens;
   const request = createSentRequest({ prefixTokens, blocksOf: session.blocksOf });
   const simulator = options.cache ?? createSimulator(session, options.prices);
@@ -151,19 +132,19 @@ function createMeter(session: PreparedSession, { window, reserve, ttl = "5m", ..
   const addThinking = createThinkingBill(session, options.prices);
   const calls: Omit<CallReplay, "isInvalid" | "invalidRule">[] = [];
   return {
-    add({ messages, same, breakpoints, isEpoch, keptShare }, { given, isCold }) {
+    add({ messages, same, breakpoints, isEpoch, keptShare }: Sent, given: readonly object[], isCold: boolean): void {
       const unchanged = request.update(messages, same);
       const { blocks, tokens } = request;
-      const places = [0, ...breakpoints.map(request.lastBlockOf), blocks.length - 1];
+      const places = [0, ...breakpoints.map(request.findLastBlock), blocks.length - 1];
       const markers = places.map((after) => ({ after, ttl }));
       const startMs = options.startOf?.(calls.length);
-      const sameBlocks = calls.length === 0 ? 0 : request.lastBlockOf(unchanged - 1) + 1;
+      const sameBlocks = calls.length === 0 ? 0 : request.findLastBlock(unchanged - 1) + 1;
       const input = simulator.bill({ blocks, breakpoints: markers, isCold, startMs }, sameBlocks);
       const bill = addThinking(input, tokens.thinking, session.messages[given.length]);
       const removed = observer.add({ given, sent: messages, unchanged, isEpoch });
       calls.push({ tokens: { ...tokens }, isEpoch, keptShare, bill, isOver: bill.total > window - reserve, removed });
     },
-    finish() {
+    finish(): Pick<SessionReplay, "calls"> & Pick<ReplayTotals, "references"> {
       const { references, brokenRules } = observer.finish();
       const measured = calls.map((call, index) => ({
         ...call,
@@ -175,10 +156,12 @@ function createMeter(session: PreparedSession, { window, reserve, ttl = "5m", ..
   };
 }
 
-/** Adds what an answer costs more because the model that binds thinking no longer has all of it. */
-type BillThinking = (bill: Bill, sentThinking: number, answer: object | undefined) => Bill;
-
-function createThinkingBill({ model, blocksOf }: PreparedSession, prices: Prices | undefined): BillThinking {
+/** Returns a function that adds what an answer costs more because a model that binds thinking no longer has all of it: it
+ *  thinks again, so its answers get longer. */
+function createThinkingBill(
+  { model, blocksOf }: PreparedSession,
+  prices: Prices | undefined,
+): (bill: Bill, sentThinking: number, answer: object | undefined) => Bill {
   if (!bindsThinking(model)) return (bill) => bill;
   const price = priceOf({ provider: "anthropic", model, prices });
   let [losses, calls, before] = [0, 0, 0];
@@ -187,7 +170,7 @@ function createThinkingBill({ model, blocksOf }: PreparedSession, prices: Prices
     if (sentThinking < before) losses++;
     before = sentThinking;
     const answered = answer === undefined ? 0 : blocksOf(answer).blocks.reduce((sum, { tokens }) => sum + tokens, 0);
-    const more = outputGrowthOf({ losses, calls }) * answered;
+    const more = estimateGrowth(losses, calls) * answered;
     if (more === 0) return bill;
     return {
       ...bill,
@@ -195,6 +178,19 @@ function createThinkingBill({ model, blocksOf }: PreparedSession, prices: Prices
       usd: bill.usd + (more * price.output) / 1e6,
     };
   };
+}
+
+/** How much more output a session has at high effort, which is the API's default, as a share of it: with one loss of
+ *  thinking, and with a loss before every answer. Source: platform.claude.com/docs/en/build-with-claude, preserved
+ *  thinking, 2026-10. */
+const outputGrowth = { once: 0.045, always: 0.103 } as const;
+
+/** Returns the share by which the next answer is longer, after the calls so far and those of them that lost thinking.
+ *  Between one loss and one before each answer, it grows with their number: nothing between the two is published. */
+export function estimateGrowth(losses: number, calls: number): number {
+  if (losses === 0) return 0;
+  const { once, always } = outputGrowth;
+  return once + (always - once) * Math.min(1, (losses - 1) / Math.max(1, calls - 1));
 }
 
 function createSimulator({ model }: PreparedSession, prices: Prices | undefined): ReplaySimulator {
@@ -210,15 +206,13 @@ interface SentRequest {
    *  need not be compared. */
   update(messages: readonly object[], known?: number): number;
   /** Returns the index of the last block of a message, or of the prefix for -1. */
-  lastBlockOf(message: number): number;
+  findLastBlock(message: number): number;
 }
 
-interface SentRequestOptions {
-  readonly prefixTokens: number;
-  readonly blocksOf: (message: object) => MessageBlocks;
-}
-
-export function createSentRequest({ prefixTokens, blocksOf }: SentRequestOptions): SentRequest {
+export function createSentRequest({
+  prefixTokens,
+  blocksOf,
+}: Pick<PreparedSession, "prefixTokens" | "blocksOf">): SentRequest {
   // A stretch with other tools or another system text has another prefix.
   const blocks: BillableBlock[] = [{ key: `prefix of ${prefixTokens}`, tokens: prefixTokens, kind: "prefix" }];
   const sent: object[] = [];
@@ -245,7 +239,7 @@ export function createSentRequest({ prefixTokens, blocksOf }: SentRequestOptions
       }
       return same;
     },
-    lastBlockOf: (message) => (message < 0 ? 0 : (ends[message] as number) - 1),
+    findLastBlock: (message) => (message < 0 ? 0 : (ends[message] as number) - 1),
   };
 }
 
@@ -255,14 +249,15 @@ function add(sum: Record<SentKind, number>, tokens: KindTokens, factor: 1 | -1):
 
 /** Decides what to send instead of a history. Called once per call, in order, with the same list: it has grown by the
  *  messages that are new. */
-export type Reducer = (messages: readonly object[], call: ReducedCall) => Sent | Promise<Sent>;
-
-interface ReducedCall {
-  readonly isCold: boolean;
-  /** The number of messages on the previous call.
-   *  @default 0 */
-  readonly known?: number | undefined;
-}
+export type Reducer = (
+  messages: readonly object[],
+  call: {
+    readonly isCold: boolean;
+    /** The number of messages on the previous call.
+     *  @default 0 */
+    readonly known?: number | undefined;
+  },
+) => Sent | Promise<Sent>;
 
 export interface Sent {
   /** Messages that are the same objects as on the previous call are not read again. The list may change on the next
@@ -289,12 +284,7 @@ type Trimming = PolicyName | "none";
 export const intakeModes = ["delta", "page", "all"] as const;
 export type IntakeMode = (typeof intakeModes)[number];
 
-function splitPolicy(policy: ReplayPolicy): { readonly trimming: Trimming; readonly intake?: IntakeMode } {
-  const [trimming, intake] = policy.split("+") as [Trimming, IntakeMode?];
-  return { trimming, ...(intake !== undefined && { intake }) };
-}
-
-interface PolicyReducerOptions {
+interface PolicyOptions {
   readonly policy: ReplayPolicy;
   /** The model's limit, in tokens. */
   readonly window: number;
@@ -309,7 +299,7 @@ interface PolicyReducerOptions {
 async function createPolicyTrimmer(
   { format, counter, model, reader }: PreparedSession,
   policy: PolicyName,
-  { window, reserve, prefixTokens, keep, ...options }: PolicyReducerOptions,
+  { window, reserve, prefixTokens, keep, ...options }: PolicyOptions,
 ): Promise<ReplayTrimmer> {
   const threshold = isRfc(policy) ? options.threshold : undefined;
   const settings = { contextWindow: window, policy, reserve, prefixTokens, keep, threshold };
@@ -385,7 +375,7 @@ export interface CallReplay {
   readonly removed?: Removal | undefined;
 }
 
-function totalsOf(calls: readonly CallReplay[], elapsedMs: number): Omit<ReplayTotals, "references"> {
+function sumCalls(calls: readonly CallReplay[], elapsedMs: number): Omit<ReplayTotals, "references"> {
   const count = (holds: (call: CallReplay) => boolean): number => calls.filter(holds).length;
   const sum = (value: (call: CallReplay) => number): number => calls.reduce((total, call) => total + value(call), 0);
   return {
@@ -395,13 +385,13 @@ function totalsOf(calls: readonly CallReplay[], elapsedMs: number): Omit<ReplayT
     breaks: count(({ bill }) => bill.isBreak),
     overWindow: count(({ isOver }) => isOver),
     invalid: count(({ isInvalid }) => isInvalid),
-    invalidRules: addCounts(calls.flatMap(({ invalidRule }) => (invalidRule === undefined ? [] : [[invalidRule, 1]]))),
-    visibleShare: meanOf(
+    invalidRules: sumCounts(calls.flatMap(({ invalidRule }) => (invalidRule === undefined ? [] : [[invalidRule, 1]]))),
+    visibleShare: average(
       sum(({ keptShare }) => keptShare),
       calls.length,
       1,
     ),
-    msPerTurn: meanOf(elapsedMs, calls.length, 0),
+    msPerTurn: average(elapsedMs, calls.length, 0),
   };
 }
 
@@ -416,22 +406,22 @@ export function addTotals(all: readonly ReplayTotals[]): ReplayTotals {
     breaks: sum(({ breaks }) => breaks),
     overWindow: sum(({ overWindow }) => overWindow),
     invalid: sum(({ invalid }) => invalid),
-    invalidRules: addCounts(all.flatMap(({ invalidRules }) => Object.entries(invalidRules))),
-    visibleShare: meanOf(
+    invalidRules: sumCounts(all.flatMap(({ invalidRules }) => Object.entries(invalidRules))),
+    visibleShare: average(
       sum((each) => each.visibleShare * each.calls),
       calls,
       1,
     ),
-    msPerTurn: meanOf(
+    msPerTurn: average(
       sum((each) => each.msPerTurn * each.calls),
       calls,
       0,
     ),
-    references: addReferences(all.map(({ references }) => references)),
+    references: sumReferences(all.map(({ references }) => references)),
   };
 }
 
-function addReferences(all: readonly ReferenceTotals[]): ReferenceTotals {
+function sumReferences(all: readonly ReferenceTotals[]): ReferenceTotals {
   const sum = noReferences();
   const add = (into: Tally, { found, total }: Tally): void => {
     into.found += found;
@@ -449,13 +439,13 @@ function addReferences(all: readonly ReferenceTotals[]): ReferenceTotals {
   return sum;
 }
 
-function addCounts(counts: readonly (readonly [name: string, count: number])[]): Record<string, number> {
+function sumCounts(counts: readonly (readonly [name: string, count: number])[]): Record<string, number> {
   const sums = new Map<string, number>();
   for (const [name, count] of counts) sums.set(name, (sums.get(name) ?? 0) + count);
   return Object.fromEntries(sums);
 }
 
 /** Returns `otherwise` if there were no calls. */
-function meanOf(sum: number, count: number, otherwise: number): number {
+function average(sum: number, count: number, otherwise: number): number {
   return count === 0 ? otherwise : sum / count;
 }

@@ -1,6 +1,7 @@
 /** The report of `replay`: rows for programs, a table for people. */
 
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
+import type { UsageTotals } from "../sessions/recorded-usage.ts";
 import { type SentKind, sentKinds } from "./prepare-session.ts";
 import { type ReferenceTotals, referenceKinds, type Tally } from "./references.ts";
 import type { ReplayReport } from "./replay-files.ts";
@@ -111,3 +112,38 @@ export const seriesKinds: readonly SentKind[] = sentKinds.filter((kind) => kind 
 export function withReference(policies: readonly ReplayPolicy[]): readonly ReplayPolicy[] {
   return policies.includes("none") ? policies : ["none", ...policies];
 }
+
+/** The report for programs. */
+export function replayJson(report: ReplayReport): object {
+  const { sessions, settings } = report;
+  const results = resultRows(report).map(({ window, policy, calls, cost, usd, ratioToNone, ...row }) => ({
+    ...{ window, policy, sessions: row.sessions, calls, cost: rounded(cost, 1), usd: rounded(usd, 6) },
+    ratioToNone: rounded(ratioToNone, 6),
+    ...lastFields(row),
+    msPerTurn: rounded(row.msPerTurn, 4),
+  }));
+  const rows = sessions.flatMap(({ file, runs }) =>
+    runs
+      .filter(({ policy }) => settings.policies.includes(policy))
+      .map(({ window, policy, totals: { calls, cost, usd, ...totals } }) => ({
+        ...{ file, window, policy, calls, cost: rounded(cost, 1), usd: rounded(usd, 6) },
+        ...lastFields(totals),
+      })),
+  );
+  return { results, sessions: rows, ...(report.recorded && { recorded: recordedJson(report.recorded) }) };
+}
+
+function recordedJson({ cost, outputCost, usd, ...tokens }: UsageTotals): object {
+  return { ...tokens, cost: rounded(cost, 1), outputCost: rounded(outputCost, 1), usd: rounded(usd, 6) };
+}
+
+function lastFields(totals: LastFields): object {
+  const { breaks, overWindow, invalid, invalidRules, visibleShare, references } = totals;
+  const rules = Object.keys(invalidRules).length === 0 ? {} : { invalidRules };
+  return {
+    ...{ breaks, overWindow, invalid, ...rules, visibleShare: rounded(visibleShare, 6) },
+    references: describeReferences(references),
+  };
+}
+
+type LastFields = Omit<ReplayTotals, "calls" | "cost" | "usd" | "msPerTurn">;

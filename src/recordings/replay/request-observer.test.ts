@@ -23,13 +23,15 @@ const placeholder = result("a", "[trimmed]");
 it("names what an epoch removed by tool and by file, and each part once", () => {
   const finder = createRemovalFinder(session.blocksOf);
   const given = session.messages;
-  expect(finder.add({ given: given.slice(0, 3), sent: given.slice(0, 3), isEpoch: false })).toBeUndefined();
+  expect(
+    finder.add({ given: given.slice(0, 3), sent: given.slice(0, 3), isEpoch: false, unchanged: 0 }),
+  ).toBeUndefined();
   const sent = [given[0], given[1], placeholder, given[3], given[4]] as object[];
-  const removed = finder.add({ given: given.slice(0, 5), sent, isEpoch: true });
+  const removed = finder.add({ given: given.slice(0, 5), sent, isEpoch: true, unchanged: 0 });
   expect(removed?.kinds.map(({ name, count }) => [name, count])).toEqual([["read_file", 1]]);
   expect(removed?.largest.map(({ name }) => name)).toEqual(["read_file src/a.ts"]);
   expect(removed?.tokens).toBeGreaterThan(300);
-  const next = finder.add({ given, sent: [given[0], given[5]] as object[], isEpoch: true });
+  const next = finder.add({ given, sent: [given[0], given[5]] as object[], isEpoch: true, unchanged: 0 });
   expect(next?.kinds.map(({ name, count }) => [name, count]).sort()).toEqual([
     ["read_file input", 2],
     ["read_file", 1],

@@ -71,11 +71,6 @@ export interface Removal {
   readonly largest: readonly { readonly name: string; readonly tokens: number }[];
 }
 
-export interface RemovalFinder {
-  /** Takes the history and the request of the next call. Returns what an epoch removed, for the first epochs. */
-  add(call: { given: readonly object[]; sent: readonly object[]; isEpoch: boolean }): Removal | undefined;
-}
-
 interface SentPart {
   readonly key: unknown;
   readonly tokens: number;
@@ -83,56 +78,49 @@ interface SentPart {
   readonly subject: string;
 }
 
-const mostLargest = 5;
+const maxLargest = 5;
 /** A policy that trims on every call of a long session has too many epochs to show, and finding all takes long. */
-const mostEpochs = 400;
+const maxEpochs = 400;
 
-export function createRemovalFinder(blocksOf: (message: object) => MessageBlocks): RemovalFinder {
+/** Finds what epochs remove. */
+export function createRemovalFinder(blocksOf: (message: object) => MessageBlocks): Pick<RequestObserver, "add"> {
   const callsById = new Map<string, CountedPart>();
   // Only what is still sent, so that an epoch of a long session does not look at all of it.
   let standing: SentPart[] = [];
   let read = 0;
   let epochs = 0;
-  const partsOf = ({ role, parts, blocks }: MessageBlocks): SentPart[] =>
+  const readParts = ({ role, parts, blocks }: MessageBlocks): SentPart[] =>
     parts.map((part, index) => {
       if (part.kind === "tool_call" && part.callId !== undefined) callsById.set(part.callId, part);
       const call = part.kind === "tool_call" ? part : callsById.get(part.callId ?? "");
       const { key, tokens } = blocks[index] as MessageBlocks["blocks"][number];
-      return { key, tokens, name: nameOf(part, { role, call }), subject: subjectOf(call) };
+      return { key, tokens, name: namePart(part, role, call), subject: describeSubject(call) };
     });
   return {
     add({ given, sent, isEpoch }) {
       if (isEpoch) epochs++;
-      if (epochs > mostEpochs) return undefined;
+      if (epochs > maxEpochs) return undefined;
       const isFirst = read === 0;
-      for (; read < given.length; read++) standing.push(...partsOf(blocksOf(given[read] as object)));
+      for (; read < given.length; read++) standing.push(...readParts(blocksOf(given[read] as object)));
       if (!isEpoch && !isFirst) return undefined;
-      const { kept, removed } = split(standing, countKeys(sent.flatMap((message) => blocksOf(message).blocks)));
-      standing = kept;
-      return isEpoch ? describe(removed) : undefined;
+      const counts = new Map<unknown, number>();
+      for (const { key } of sent.flatMap((message) => blocksOf(message).blocks))
+        counts.set(key, (counts.get(key) ?? 0) + 1);
+      const removed: SentPart[] = [];
+      // The newest of equal parts stays.
+      const kept = standing.toReversed().filter((part) => {
+        const left = counts.get(part.key) ?? 0;
+        counts.set(part.key, left - 1);
+        if (left <= 0) removed.push(part);
+        return left > 0;
+      });
+      standing = kept.reverse();
+      return isEpoch ? describeRemoval(removed) : undefined;
     },
   };
 }
 
-function countKeys(blocks: MessageBlocks["blocks"]): Map<unknown, number> {
-  const counts = new Map<unknown, number>();
-  for (const { key } of blocks) counts.set(key, (counts.get(key) ?? 0) + 1);
-  return counts;
-}
-
-/** Splits parts into those that are sent and the others. The newest of equal parts stays. */
-function split(parts: readonly SentPart[], counts: Map<unknown, number>): { kept: SentPart[]; removed: SentPart[] } {
-  const removed: SentPart[] = [];
-  const kept = parts.toReversed().filter((part) => {
-    const left = counts.get(part.key) ?? 0;
-    counts.set(part.key, left - 1);
-    if (left <= 0) removed.push(part);
-    return left > 0;
-  });
-  return { kept: kept.reverse(), removed };
-}
-
-function describe(removed: readonly SentPart[]): Removal {
+function describeRemoval(removed: readonly SentPart[]): Removal {
   const kinds = new Map<string, { name: string; count: number; tokens: number }>();
   let total = 0;
   for (const { name, tokens } of removed) {
@@ -141,7 +129,7 @@ function describe(removed: readonly SentPart[]): Removal {
     total += tokens;
   }
   const bySize = (left: { tokens: number }, right: { tokens: number }): number => right.tokens - left.tokens;
-  const largest = removed.toSorted(bySize).slice(0, mostLargest);
+  const largest = removed.toSorted(bySize).slice(0, maxLargest);
   return {
     tokens: total,
     kinds: [...kinds.values()].sort(bySize),
@@ -149,33 +137,27 @@ function describe(removed: readonly SentPart[]): Removal {
   };
 }
 
-function nameOf(part: CountedPart, { role, call }: { role: Role; call: CountedPart | undefined }): string {
+function namePart(part: CountedPart, role: Role, call: CountedPart | undefined): string {
   if (part.kind === "tool_result") return call?.toolName ?? part.toolName ?? "result";
   if (part.kind === "tool_call") return `${part.toolName ?? "call"} input`;
   return part.kind === "thinking" ? "thinking" : `${role} ${part.kind}`;
 }
 
-const mostSubjectCharacters = 80;
+const maxSubjectCharacters = 80;
 
 /** Returns the file that a call names, or the first text of its input. */
-function subjectOf(call: CountedPart | undefined): string {
+function describeSubject(call: CountedPart | undefined): string {
   if (call === undefined) return "";
   const texts = Object.values(Object(inputOf(call)) as object).filter((value) => typeof value === "string");
   const subject = filesOf(call).path ?? texts[0] ?? "";
-  return [...subject.replace(/\s+/g, " ").slice(0, 2 * mostSubjectCharacters)].slice(0, mostSubjectCharacters).join("");
-}
-
-/** Measures one session under one policy. */
-interface ReferenceMeter {
-  /** Takes the messages of the next call. The first `unchanged` are the same objects as in the previous call. */
-  add(messages: readonly object[], unchanged: number): void;
-  readonly totals: ReferenceTotals;
+  return [...subject.replace(/\s+/g, " ").slice(0, 2 * maxSubjectCharacters)].slice(0, maxSubjectCharacters).join("");
 }
 
 /** A result that was fetched again is there for this many calls. */
 const fetchedCalls = 10;
 
-function createReferenceMeter({ calls, unitsIn }: SessionReferences): ReferenceMeter {
+/** Counts what the turns of one session refer to under one policy. */
+function createReferenceMeter({ calls, unitsIn }: SessionReferences) {
   const totals = noReferences();
   /** How many sent messages contain a unit. */
   const present = new Map<string, number>();
@@ -211,7 +193,8 @@ function createReferenceMeter({ calls, unitsIn }: SessionReferences): ReferenceM
   };
   return {
     totals,
-    add(messages, unchanged) {
+    /** Takes the messages of the next call. The first `unchanged` are the same objects as in the previous call. */
+    add(messages: readonly object[], unchanged: number): void {
       for (let index = unchanged; index < sent.length; index++) count(sent[index] as object, -1);
       sent.length = Math.min(sent.length, unchanged);
       for (let index = unchanged; index < messages.length; index++) {
@@ -257,7 +240,7 @@ export function createInvalidFinder(format: FormatName): InvalidFinder {
   const longest: object[] = [];
   let lengths: number[] = [];
   const close = (): void => {
-    const { first, rule } = firstInvalid(longest, { lengths, format });
+    const { first, rule } = findFirstInvalid(longest, { lengths, format });
     for (const [index, length] of lengths.entries()) {
       // An empty request is invalid, but this problem goes away.
       if (length === 0) found.push("no-messages");
@@ -279,14 +262,12 @@ export function createInvalidFinder(format: FormatName): InvalidFinder {
   };
 }
 
-interface Growth {
-  readonly lengths: readonly number[];
-  readonly format: FormatName;
-}
-
 /** Returns the index of the first invalid request and the rule that it breaks. The index is their number if all are
  *  valid. */
-function firstInvalid(longest: readonly object[], { lengths, format }: Growth): { first: number; rule?: string } {
+function findFirstInvalid(
+  longest: readonly object[],
+  { lengths, format }: { readonly lengths: readonly number[]; readonly format: FormatName },
+): { first: number; rule?: string } {
   const brokenRule = (index: number): string | undefined => {
     const problems = validateRequest(longest.slice(0, lengths[index]), { format });
     return problems.find(({ severity }) => severity === "error")?.rule;

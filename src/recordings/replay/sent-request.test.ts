@@ -82,6 +82,6 @@ test("after any change the request equals a new one", () => {
     request.update(messages);
     expect(request.blocks).toEqual(fresh.blocks);
     expect(request.tokens).toEqual(fresh.tokens);
-    for (const index of messages.keys()) expect(request.lastBlockOf(index)).toBe(fresh.lastBlockOf(index));
+    for (const index of messages.keys()) expect(request.findLastBlock(index)).toBe(fresh.findLastBlock(index));
   }
 });

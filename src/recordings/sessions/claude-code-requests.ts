@@ -4,7 +4,7 @@
 
 import { createHash, type Hash } from "../../core/crypto.ts";
 import { type Fields, isFields, isPlainObject } from "../../core/text/index.ts";
-import { type JsonLine, type SessionDraft, timeOf } from "./recorded-session.ts";
+import { type JsonLine, readTime, type SessionDraft } from "./recorded-session.ts";
 
 export interface RecordedRequest {
   /** A message that several requests have is one object. */
@@ -37,17 +37,22 @@ export function createRequestIndex(lines: readonly JsonLine[]): RequestIndex {
   }
   return {
     get: (id) => (id === undefined ? undefined : requests.get(id)),
-    known: (message) => (isFields(message) ? findMessage(hashOf(message)) : undefined) ?? message,
+    known: (message) => (isFields(message) ? findMessage(hashMessage(message)) : undefined) ?? message,
   };
 }
 
-interface Recorded {
-  readonly requests: ReadonlyMap<unknown, RecordedRequest>;
-  readonly findMessage: FindMessage;
-  readonly shapes: ReadonlyMap<unknown, Fields>;
-}
-
-function readRequest(record: Fields, { requests, findMessage, shapes }: Recorded): RecordedRequest | undefined {
+function readRequest(
+  record: Fields,
+  {
+    requests,
+    findMessage,
+    shapes,
+  }: {
+    readonly requests: ReadonlyMap<unknown, RecordedRequest>;
+    readonly findMessage: FindMessage;
+    readonly shapes: ReadonlyMap<unknown, Fields>;
+  },
+): RecordedRequest | undefined {
   const { base, keep, tail, shapeHash, timestamp } = record;
   const before = base === undefined ? [] : requests.get(base)?.messages;
   if (before === undefined || !Array.isArray(tail)) return undefined;
@@ -58,7 +63,7 @@ function readRequest(record: Fields, { requests, findMessage, shapes }: Recorded
     messages: [...before.slice(0, Number(keep)), ...(added as object[])],
     ...(system !== undefined && { system }),
     ...(Array.isArray(tools) && { tools }),
-    time: timeOf(timestamp),
+    time: readTime(timestamp),
   };
 }
 
@@ -78,7 +83,7 @@ function indexMessages(records: readonly Fields[]): FindMessage {
     const isSame = run !== undefined && run.role === role && (role === "user" || run.id === id);
     if (!isSame || run === undefined)
       run = { role, id, content: [], hash: createHash("sha256").update('{"content":[') };
-    const key = extendRun(run, blocksOf(message.content));
+    const key = extendRun(run, readBlocks(message.content));
     if (!beginnings.has(key)) beginnings.set(key, { run, length: run.content.length });
   }
   return (hash) => {
@@ -98,7 +103,7 @@ interface MessageRun {
   readonly hash: Hash;
 }
 
-/** Adds blocks to a run. Returns the hash of the message that it is now, as `hashOf` does. */
+/** Adds blocks to a run. Returns the hash of the message that it is now, as `hashMessage` does. */
 function extendRun({ role, content, hash }: MessageRun, blocks: readonly Fields[]): string {
   for (const block of blocks) {
     hash.update(`${content.length === 0 ? "" : ","}${sortedJson(block)}`);
@@ -108,13 +113,13 @@ function extendRun({ role, content, hash }: MessageRun, blocks: readonly Fields[
   return hash.copy().update(end).digest("hex");
 }
 
-function blocksOf(content: unknown): readonly Fields[] {
+function readBlocks(content: unknown): readonly Fields[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   return Array.isArray(content) ? content : [];
 }
 
-function hashOf(message: Fields): string {
-  const text = sortedJson({ ...message, content: blocksOf(message.content) });
+function hashMessage(message: Fields): string {
+  const text = sortedJson({ ...message, content: readBlocks(message.content) });
   return createHash("sha256").update(text).digest("hex");
 }
 
@@ -157,7 +162,7 @@ export function joinRequestLines(lines: readonly ContentLine[], counter: LeftOut
   for (const line of lines) {
     const fresh = withoutRepeatedResults(line, answered, counter);
     if (fresh === undefined) continue;
-    const target = fresh.role === "assistant" ? sameAnswer(messages, fresh) : openResults(messages, fresh);
+    const target = findOpenMessage(messages, fresh);
     if (target === undefined) messages.push({ ...fresh });
     else join(target, fresh);
   }
@@ -182,16 +187,15 @@ function withoutRepeatedResults(
   return content.length === 0 ? undefined : { ...line, content };
 }
 
-/** A tool may answer while the rest of the turn is still being written, so results can be between the lines of one
- *  answer. */
-function sameAnswer(messages: readonly JoinedMessage[], line: ContentLine): JoinedMessage | undefined {
-  const last = messages.findLast((message) => !isResults(message));
-  const isSame = last?.role === "assistant" && line.messageId !== undefined && last.messageId === line.messageId;
-  return isSame ? last : undefined;
-}
-
-/** Results that answer one turn are one message, and so are an attachment and what it follows. */
-function openResults(messages: readonly JoinedMessage[], line: ContentLine): JoinedMessage | undefined {
+/** Returns the message that a line continues. A tool may answer while the rest of the turn is still being written, so
+ *  results can be between the lines of one answer. Results that answer one turn are one message, and so are an attachment
+ *  and what it follows. */
+function findOpenMessage(messages: readonly JoinedMessage[], line: ContentLine): JoinedMessage | undefined {
+  if (line.role === "assistant") {
+    const last = messages.findLast((message) => !isResults(message));
+    const isSame = last?.role === "assistant" && line.messageId !== undefined && last.messageId === line.messageId;
+    return isSame ? last : undefined;
+  }
   const last = messages.at(-1);
   if (last === undefined || last.role !== "user") return undefined;
   return line.isAttachment || (isResults(last) && isResults(line)) ? last : undefined;
@@ -201,21 +205,24 @@ function openResults(messages: readonly JoinedMessage[], line: ContentLine): Joi
 function createJoin(counter: LeftOutCounter): (target: JoinedMessage, line: ContentLine) => void {
   const joined = new Map<JoinedMessage, { readonly blocks: Fields[]; readonly ids: Set<unknown> }>();
   return (target, line) => {
-    const known = joined.get(target) ?? { blocks: [...blocksOf(target.content)], ids: idsOf(blocksOf(target.content)) };
+    const known = joined.get(target) ?? {
+      blocks: [...readBlocks(target.content)],
+      ids: listCallIds(readBlocks(target.content)),
+    };
     joined.set(target, known);
-    const added = blocksOf(line.content).filter((block) => {
+    const added = readBlocks(line.content).filter((block) => {
       const isCopy = isCall(block) && known.ids.has(block.id);
       if (isCopy) counter.leaveOut("repeated call");
       return !isCopy;
     });
     for (const block of added) known.blocks.push(block);
-    for (const id of idsOf(added)) known.ids.add(id);
+    for (const id of listCallIds(added)) known.ids.add(id);
     target.content = known.blocks;
     if (target.role === "user") target.time = line.time ?? target.time;
   };
 }
 
-function idsOf(blocks: readonly Fields[]): Set<unknown> {
+function listCallIds(blocks: readonly Fields[]): Set<unknown> {
   return new Set(blocks.filter(isCall).map((block) => block.id));
 }
 

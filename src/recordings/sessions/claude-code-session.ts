@@ -1,10 +1,10 @@
-/** Reads sessions of Claude Code (`~/.claude/projects/…/*.jsonl`, versions 1 and 2). The file has one line for each
- *  block of an answer and for each result, in the order of writing, between lines that are for the program only.
- *  Versions from 2.1.3 on also record each request: `claude-code-requests.ts`. */
+/** Makes the requests of Claude Code's sessions from their lines. The file has one line for each block of an answer and for
+ *  each result, in the order of writing, between lines that are for the program only. Versions from 2.1.3 on also record
+ *  each request: `claude-code-requests.ts`. */
 
 import { ContextError } from "../../core/errors.ts";
 import type { Fields } from "../../core/text/index.ts";
-import { answeringModel, claudeCodeUsage, isClaudeCodeLine } from "./claude-code-facts.ts";
+import { claudeCodeReader, readModel } from "./claude-code.ts";
 import {
   createRequestIndex,
   isResults,
@@ -14,46 +14,73 @@ import {
   type RecordedRequest,
   type RequestIndex,
 } from "./claude-code-requests.ts";
-import {
-  createSessionDraft,
-  type JsonLine,
-  type LeftOut,
-  lineOfType,
-  type RecordedSession,
-  type SessionDraft,
-  type SessionReader,
-  timeOf,
-} from "./recorded-session.ts";
+import { type JsonLine, type LeftOut, nameLine, readTime, type SessionDraft } from "./recorded-session.ts";
+import type { ClientReader } from "./session-scan.ts";
 
-export const claudeCodeReader: SessionReader = {
-  kind: "claude-code",
-  isLine: isClaudeCodeLine,
-  read: readClaudeCodeSession,
-};
-
-/** Returns the requests as they were recorded. If the file does not have them, rebuilds them from its lines: a
+/** The reader of Claude Code's lines, with the requests. If the file does not have them, they are made from its lines: a
  *  compaction starts a new stretch, and so does a rewind. */
-function readClaudeCodeSession(lines: readonly JsonLine[], file: string): RecordedSession {
-  const draft = createSessionDraft();
-  const requests = createRequestIndex(lines);
-  const requestLines = readLines(lines, file, draft);
-  for (const branch of branchesOf(requestLines, draft)) addBranch(branch, requests, draft);
-  const model = requestLines.find((line) => line.model !== undefined)?.model;
-  for (const { value } of lines) draft.report(claudeCodeUsage(value));
-  return draft.finish({ file, source: "claude-code", format: "anthropic", ...(model && { model }) });
-}
+export const claudeCodeSessions: ClientReader = {
+  ...claudeCodeReader,
+  open(draft, requests) {
+    const facts = claudeCodeReader.open(draft, requests);
+    if (requests === undefined) return facts;
+    const lines: JsonLine[] = [];
+    let file = "";
+    return {
+      read(value, place) {
+        facts.read(value);
+        lines.push({ value, line: place?.line ?? 0 });
+        file = place?.file ?? file;
+      },
+      finish() {
+        const index = createRequestIndex(lines);
+        const requestLines = readLines(lines, file, requests);
+        for (const branch of splitBranches(requestLines, requests)) addBranch(branch, index, requests);
+        const model = requestLines.find((line) => line.model !== undefined)?.model;
+        return model === undefined ? {} : { model };
+      },
+    };
+  },
+};
 
 /** Lines that the program writes for itself. None of them was sent as it is. */
 const ownTypes: ReadonlySet<unknown> = new Set([
-  ...["api-request", "api-request-blob", "api-request-shape", "attachment", "system", "progress", "summary"],
-  ...["queue-operation", "atis-latch", "last-prompt", "tools-used", "cost-state", "mode", "file-history-snapshot"],
-  ...["file-history-delta", "attribution-snapshot", "custom-title", "ai-title", "tag", "agent-name", "agent-color"],
-  ...["agent-setting", "permission-mode", "pr-link", "worktree-state", "content-replacement", "fork-context-ref"],
+  "api-request",
+  "api-request-blob",
+  "api-request-shape",
+  "attachment",
+  "system",
+  "progress",
+  "summary",
+  "queue-operation",
+  "atis-latch",
+  "last-prompt",
+  "tools-used",
+  "cost-state",
+  "mode",
+  "file-history-snapshot",
+  "file-history-delta",
+  "attribution-snapshot",
+  "custom-title",
+  "ai-title",
+  "tag",
+  "agent-name",
+  "agent-color",
+  "agent-setting",
+  "permission-mode",
+  "pr-link",
+  "worktree-state",
+  "content-replacement",
+  "fork-context-ref",
 ]);
 
 function readLines(lines: readonly JsonLine[], file: string, draft: SessionDraft): RequestLine[] {
   const seen = new Set<unknown>();
-  const isOwn = isSubAgentFile(lines);
+  // A sub-agent's own file has only side lines. They are its conversation.
+  const isOwn = lines.every(({ value }) => {
+    const { type, isSidechain } = Object(value) as Fields;
+    return (type !== "user" && type !== "assistant") || isSidechain === true;
+  });
   const found: RequestLine[] = [];
   for (const { value, line } of lines) {
     const fields = Object(value) as Fields;
@@ -63,27 +90,19 @@ function readLines(lines: readonly JsonLine[], file: string, draft: SessionDraft
       continue;
     }
     if (uuid !== undefined) seen.add(uuid);
-    const what = whatToLeaveOut(fields, isOwn);
+    const what = chooseLeftOut(fields, isOwn);
     if (what === undefined) found.push(readLine(fields, { file, line }));
     // A line that is left out may be the parent of others.
-    else found.push({ ...placeOf(fields), role: "none" });
+    else found.push({ ...readPosition(fields), role: "none" });
     if (what !== undefined && !ownTypes.has(type)) draft.leaveOut(...what);
   }
   return found;
 }
 
-/** A sub-agent's own file has only side lines. They are its conversation. */
-function isSubAgentFile(lines: readonly JsonLine[]): boolean {
-  return lines.every(({ value }) => {
-    const { type, isSidechain } = Object(value) as Fields;
-    return (type !== "user" && type !== "assistant") || isSidechain === true;
-  });
-}
-
-function whatToLeaveOut(fields: Fields, isOwnFile: boolean): LeftOut | undefined {
+function chooseLeftOut(fields: Fields, isOwnFile: boolean): LeftOut | undefined {
   const { type } = fields;
   const isRendered = type === "attachment" && Array.isArray(fields.rendered);
-  if (type !== "user" && type !== "assistant" && !isRendered) return lineOfType(type);
+  if (type !== "user" && type !== "assistant" && !isRendered) return nameLine(type);
   if (fields.isSidechain === true && !isOwnFile) return ["line", "of sub-agents"];
   // Written instead of an answer. The program removes them before the next request.
   return fields.isApiErrorMessage === true ? ["API error"] : undefined;
@@ -92,12 +111,12 @@ function whatToLeaveOut(fields: Fields, isOwnFile: boolean): LeftOut | undefined
 function readLine(fields: Fields, place: { file: string; line: number }): RequestLine {
   const { id, content, model } = Object(fields.message) as Fields;
   const shared = {
-    ...placeOf(fields),
+    ...readPosition(fields),
     messageId: typeof id === "string" ? id : undefined,
-    model: answeringModel(model),
+    model: readModel(model),
   };
   if (fields.type === "attachment") {
-    return { ...shared, role: "user", content: renderedText(fields), isAttachment: true };
+    return { ...shared, role: "user", content: readRendered(fields), isAttachment: true };
   }
   if (typeof content !== "string" && !isBlockList(content)) {
     const problem = "message.content must be a string or a list of blocks";
@@ -106,7 +125,7 @@ function readLine(fields: Fields, place: { file: string; line: number }): Reques
   return { ...shared, role: fields.type as "user" | "assistant", content, isAttachment: false };
 }
 
-function placeOf(fields: Fields): LinePosition {
+function readPosition(fields: Fields): LinePosition {
   const { uuid, parentUuid, requestRef, subtype, isCompactSummary, compactMetadata } = fields;
   const { preservedMessages } = Object(compactMetadata) as Fields;
   const { uuids } = Object(preservedMessages) as Fields;
@@ -116,12 +135,12 @@ function placeOf(fields: Fields): LinePosition {
     requestRef: typeof requestRef === "string" ? requestRef : undefined,
     compaction: subtype === "compact_boundary" ? "boundary" : isCompactSummary === true ? "summary" : undefined,
     preserved: new Set(Array.isArray(uuids) ? uuids : []),
-    time: timeOf(fields.timestamp),
+    time: readTime(fields.timestamp),
   };
 }
 
 /** What the program added to the request for an attachment, such as a reminder. */
-function renderedText({ rendered }: Fields): readonly Fields[] {
+function readRendered({ rendered }: Fields): readonly Fields[] {
   const texts = (rendered as readonly unknown[]).map((each) => (Object(each) as Fields).content);
   return texts.flatMap((content) => {
     if (typeof content === "string") return { type: "text", text: content };
@@ -159,7 +178,7 @@ interface Branch {
 }
 
 /** Follows the lines from parent to child. A compaction and a rewind start a new branch. */
-function branchesOf(lines: readonly RequestLine[], draft: SessionDraft): readonly Branch[] {
+function splitBranches(lines: readonly RequestLine[], draft: SessionDraft): readonly Branch[] {
   const branches: Branch[] = [{ lines: [], kept: 0 }];
   const homes = new Map<string | undefined, Branch>();
   let preserved: readonly RequestLine[] = [];
@@ -173,7 +192,7 @@ function branchesOf(lines: readonly RequestLine[], draft: SessionDraft): readonl
       const isHere = current.lines.findLastIndex(({ uuid }) => uuid === line.parentUuid) >= 0;
       // A person may return to a branch that was left.
       const home = isHere ? current : (homes.get(line.parentUuid) ?? current);
-      const kept = keptLines(line, home.lines);
+      const kept = countKept(line, home.lines);
       if (home !== current || kept < current.lines.length) {
         branches.push({ lines: home.lines.slice(0, kept), kept });
         draft.count("rewind");
@@ -193,13 +212,12 @@ function branchesOf(lines: readonly RequestLine[], draft: SessionDraft): readonl
 
 /** Older versions write a summary without a boundary. */
 function startsCompaction({ compaction }: RequestLine, { lines }: Branch): boolean {
-  if (compaction === "boundary") return true;
-  return compaction === "summary" && lines.at(-1)?.compaction !== "boundary";
+  return compaction === "boundary" || (compaction === "summary" && lines.at(-1)?.compaction !== "boundary");
 }
 
 /** Returns how many lines of the branch a line continues. It continues all of them if it leaves out only lines of the
  *  same answer and their results: those have one parent and are written side by side. */
-function keptLines(line: RequestLine, lines: readonly RequestLine[]): number {
+function countKept(line: RequestLine, lines: readonly RequestLine[]): number {
   const parent = line.parentUuid === undefined ? -1 : lines.findLastIndex(({ uuid }) => uuid === line.parentUuid);
   if (parent < 0) return lines.length;
   const ids = new Set([line.messageId, lines[parent]?.messageId]);
@@ -235,15 +253,15 @@ function addMessage({ role, content, time, messageId }: JoinedMessage, draft: Se
 
 /** Adds the recorded request before each answer. */
 function addAnswers(lines: readonly RequestLine[], requests: RequestIndex, draft: SessionDraft): void {
-  const requestOf = new Map<string | undefined, RecordedRequest>();
+  const answered = new Map<string | undefined, RecordedRequest>();
   for (const { messageId, requestRef } of lines) {
     const request = requests.get(requestRef);
-    if (request !== undefined) requestOf.set(messageId, request);
+    if (request !== undefined) answered.set(messageId, request);
   }
   let unknown: JoinedMessage[] = [];
   for (const message of joinRequestLines(lines.filter(hasContent), draft)) {
     const { role, content, time, messageId } = message;
-    const request = role === "assistant" ? requestOf.get(messageId) : undefined;
+    const request = role === "assistant" ? answered.get(messageId) : undefined;
     if (request !== undefined) {
       draft.request(request.messages, request);
       draft.add(requests.known({ role, content }), { time, answerId: messageId });

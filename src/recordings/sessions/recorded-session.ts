@@ -4,6 +4,7 @@ import { ContextError } from "../../core/errors.ts";
 import type { FormatName } from "../../core/messages/index.ts";
 import { countNoun } from "../../core/text/index.ts";
 import type { UsageRecord } from "./recorded-usage.ts";
+import type { Agent } from "./session-facts.ts";
 
 /** A part of a session in which each request starts with the previous one. A compaction, a rewind or an edit starts
  *  the next stretch. */
@@ -39,17 +40,7 @@ export interface RecordedSession extends RecordedStretch {
   readonly notes: readonly string[];
 }
 
-export const sessionSources = [
-  "transcript",
-  "claude-code",
-  "codex",
-  "opencode",
-  "gemini-cli",
-  "pi",
-  "request",
-  "messages",
-] as const;
-export type SessionSource = (typeof sessionSources)[number];
+export type SessionSource = Agent | "transcript" | "request" | "messages";
 
 /** Collects messages with their times, and counts what is left out for the notes. */
 export interface SessionDraft {
@@ -62,7 +53,15 @@ export interface SessionDraft {
   skipAnswers(): void;
   /** Continues with the messages of a request. Starts a new stretch unless the request only adds to the current one.
    *  Messages are compared by identity. */
-  request(messages: readonly object[], facts?: RequestFacts): void;
+  request(
+    messages: readonly object[],
+    facts?: Pick<RecordedStretch, "system" | "tools"> & {
+      /** How many messages at the start are known to be those of the current stretch. They are not compared.
+       *  @default 0 */
+      readonly known?: number | undefined;
+      readonly time?: number | undefined;
+    },
+  ): void;
   /** Counts why stretches start, for the notes. */
   count(reason: "compaction" | "rewind"): void;
   /** Adds what a line reports about the tokens of an answer, if it does. */
@@ -80,20 +79,11 @@ interface MessageFacts {
   readonly answerId?: string | undefined;
 }
 
-interface RequestFacts {
-  /** How many messages at the start are known to be those of the current stretch. They are not compared.
-   *  @default 0 */
-  readonly known?: number | undefined;
-  readonly time?: number | undefined;
-  readonly system?: unknown;
-  readonly tools?: readonly object[] | undefined;
-}
-
 /** A noun in the singular, and words that follow it for any number. */
 export type LeftOut = readonly [noun: string, rest?: string];
 
 export function createSessionDraft(): SessionDraft {
-  let stretch = createStretch();
+  let stretch: DraftStretch = { entries: [], answersFrom: 0 };
   const earlier: DraftStretch[] = [];
   const leftOut = new Map<string, { readonly what: LeftOut; readonly count: number }>();
   const notes: string[] = [];
@@ -111,7 +101,7 @@ export function createSessionDraft(): SessionDraft {
   };
   const repeat = (count: number): void => {
     repeated += count;
-    if (repeated > Math.max(mostRepeated, mostRepeats * own)) throw tooManyRepeats(earlier.length);
+    if (repeated > Math.max(maxRepeated, maxRepeats * own)) refuseRepeats(earlier.length);
   };
   return {
     get length() {
@@ -134,7 +124,9 @@ export function createSessionDraft(): SessionDraft {
       let same = known;
       while (same < entries.length && entries[same]?.message === messages[same]) same++;
       const isFresh = entries.length === 0;
-      const isMore = same === entries.length && !messages.slice(same).some(isAnswer);
+      const isMore =
+        same === entries.length &&
+        !messages.slice(same).some((each) => (each as { readonly role?: unknown }).role === "assistant");
       const isSameShape = isFresh || (stretch.system === system && stretch.tools === tools);
       if (isFresh || !isMore || !isSameShape) {
         start({ entries: entries.slice(0, same), answersFrom: messages.length, system, tools });
@@ -171,13 +163,13 @@ export function createSessionDraft(): SessionDraft {
 
 /** Each stretch is prepared and replayed as a whole history. A small file can have thousands of rewinds of thousands of
  *  messages, which would take hours; people's sessions have far fewer. */
-const mostRepeated = 100_000;
+const maxRepeated = 100_000;
 /** How often a long session may be repeated as a whole. */
-const mostRepeats = 10;
+const maxRepeats = 10;
 
-function tooManyRepeats(stretches: number): ContextError {
-  const problem = `its first ${stretches} rewinds and edits repeat more than ${mostRepeated} messages`;
-  return new ContextError("invalid_message", `${problem}, which is too many to replay`);
+function refuseRepeats(stretches: number): never {
+  const problem = `its first ${stretches} rewinds and edits repeat more than ${maxRepeated} messages`;
+  throw new ContextError("invalid_message", `${problem}, which is too many to replay`);
 }
 
 interface DraftStretch {
@@ -185,14 +177,6 @@ interface DraftStretch {
   answersFrom: number;
   readonly system?: unknown;
   readonly tools?: readonly object[] | undefined;
-}
-
-function createStretch(): DraftStretch {
-  return { entries: [], answersFrom: 0 };
-}
-
-function isAnswer(message: object): boolean {
-  return (message as { readonly role?: unknown }).role === "assistant";
 }
 
 function finishStretch({ entries, answersFrom, system, tools }: DraftStretch): RecordedStretch {
@@ -209,13 +193,13 @@ function finishStretch({ entries, answersFrom, system, tools }: DraftStretch): R
 }
 
 /** Returns the time of an ISO 8601 text or of a number of milliseconds. */
-export function timeOf(value: unknown): number | undefined {
+export function readTime(value: unknown): number | undefined {
   const time = typeof value === "string" ? Date.parse(value) : value;
   return typeof time === "number" && Number.isFinite(time) ? time : undefined;
 }
 
 /** Names a line of the program's own by its type. */
-export function lineOfType(type: unknown): LeftOut {
+export function nameLine(type: unknown): LeftOut {
   return typeof type === "string" ? [`${type} line`] : ["line", "without a type"];
 }
 
@@ -243,16 +227,6 @@ export interface JsonLine {
   readonly line: number;
 }
 
-/** Reads the sessions of one program. */
-export interface SessionReader {
-  readonly kind: "claude-code" | "codex" | "gemini-cli" | "pi" | "messages";
-  /** Whether this program writes such a line. */
-  isLine(value: unknown): boolean;
-  /** Whether lines of other kinds may come before the first line of this program. */
-  readonly mayStartLater?: boolean;
-  read(lines: readonly JsonLine[], file: string): RecordedSession;
-}
-
 /** Finds answers that another file has too: a fork is often a copy of its session. */
 export interface CopyFinder {
   /** Returns the session without requests for answers that earlier sessions have, and the number of these answers. */
@@ -263,22 +237,23 @@ export function createCopyFinder(): CopyFinder {
   const seen = new Set<string>();
   return {
     withoutCopies(session) {
-      const before = new Set(seen);
+      const own: string[] = [];
       let copied = 0;
       const withoutCopies = <Stretch extends RecordedStretch>(stretch: Stretch): Stretch => {
         const { answerIds = [], answersFrom = 0, messages } = stretch;
         const isOwn = (id: string | undefined, index: number): boolean =>
-          index >= answersFrom && id !== undefined && !before.has(id);
+          index >= answersFrom && id !== undefined && !seen.has(id);
         const first = answerIds.findIndex(isOwn);
         const from = first < 0 ? messages.length : first;
-        const copies = answerIds.slice(answersFrom, from).filter((id) => id !== undefined && before.has(id));
-        for (const id of answerIds) if (id !== undefined) seen.add(id);
+        const copies = answerIds.slice(answersFrom, from).filter((id) => id !== undefined && seen.has(id));
+        for (const id of answerIds) if (id !== undefined) own.push(id);
         if (copies.length === 0) return stretch;
         copied += copies.length;
         return { ...stretch, answersFrom: from };
       };
       const earlier = session.earlier?.map(withoutCopies);
       const last = withoutCopies(session);
+      for (const id of own) seen.add(id);
       return { session: copied === 0 ? session : { ...last, ...(earlier && { earlier }) }, copied };
     },
   };

@@ -2,7 +2,18 @@
  *  session repeat it. Each answer counts once, with its last and largest report. Some requests have no answer in a file,
  *  such as those for a summary: if the program recorded its own sum, the difference is added. */
 
-import { costOfUsage, type Prices, type UsageCost } from "../../core/billing/index.ts";
+import {
+  costOfUsage,
+  type ModelPrice,
+  type PriceOptions,
+  type Prices,
+  priceOf,
+  priceUsage,
+  providerOfModel,
+  type Tariff,
+  tariffOfUsage,
+  type UsageCost,
+} from "../../core/billing/index.ts";
 import type { Fields } from "../../core/text/index.ts";
 
 /** What a program recorded about the tokens of one answer. */
@@ -43,22 +54,43 @@ export interface UsageSumOptions {
 export function createUsageSum({ model, prices }: UsageSumOptions = {}): UsageSum {
   const answers = new Map<string, AnswerCost>();
   const sessions = createSessionSums();
+  const findPrice = createPriceTable(prices);
+  const priceRecord = (record: UsageRecord): UsageCost | undefined => {
+    const { usage, time = 0 } = record;
+    const name = model ?? record.model;
+    // If the model's name does not show the provider, the usage does.
+    const isKnown = name !== undefined && providerOfModel(name) !== undefined;
+    if (!isKnown) return costOfUsage(usage, { model: name, prices, timeMs: record.time });
+    const tariff = tariffOfUsage(usage);
+    const isUsual = tariff.speed === undefined && tariff.inferenceGeo === undefined;
+    return priceUsage(usage, findPrice({ model: name, time, tariff: isUsual ? undefined : tariff }));
+  };
   return {
     add(record) {
       sessions.add(record);
       if (record.sums !== undefined) return false;
       const known = answers.get(record.id);
-      const cost =
-        record.cost ?? costOfUsage(record.usage, { model: model ?? record.model, prices, timeMs: record.time });
+      const cost = record.cost ?? priceRecord(record);
       // While an answer is streamed, early lines report only a part of its output.
-      if (cost !== undefined && sizeOf(cost) >= sizeOf(known)) answers.set(record.id, cost);
+      if (cost !== undefined && countTokens(cost) >= countTokens(known)) answers.set(record.id, cost);
       return known === undefined && cost !== undefined;
     },
     totals() {
       const rest = sessions.missing(answers).flatMap(([own, usage]) => {
         return costOfUsage(usage, { model: model ?? own, prices }) ?? [];
       });
-      const total = { answers: answers.size, ...noCost };
+      const total = {
+        answers: answers.size,
+        read: 0,
+        write5m: 0,
+        write1h: 0,
+        uncached: 0,
+        total: 0,
+        output: 0,
+        cost: 0,
+        outputCost: 0,
+        usd: 0,
+      };
       for (const each of [...answers.values(), ...rest]) {
         total.read += each.read;
         total.write5m += each.write5m;
@@ -78,54 +110,75 @@ export function createUsageSum({ model, prices }: UsageSumOptions = {}): UsageSu
 
 type AnswerCost = Omit<UsageCost, "price">;
 
-const noCost: AnswerCost = {
-  ...{ read: 0, write5m: 0, write1h: 0, uncached: 0, total: 0, output: 0 },
-  ...{ cost: 0, outputCost: 0, usd: 0 },
-};
-
-/** The sums that programs recorded, and the answers that they cover. */
-interface SessionSums {
-  add(record: UsageRecord): void;
-  /** Returns what the sums have more than the answers, by model. */
-  missing(answers: ReadonlyMap<string, AnswerCost>): readonly (readonly [model: string, usage: object])[];
+/** What the price of a call depends on. */
+interface PricedCall {
+  readonly model: string;
+  /** In milliseconds since 1970. A recording without times has 0. */
+  readonly time: number;
+  readonly tariff?: Tariff | undefined;
 }
 
-function createSessionSums(): SessionSums {
+/** Returns a function that finds the price of a call on its day. Most calls have the price of the call before. */
+export function createPriceTable(prices: Prices = {}): (call: PricedCall) => ModelPrice {
+  const known = new Map<string, ModelPrice>();
+  let last: { readonly model: string; readonly day: number; readonly price: ModelPrice } | undefined;
+  return (call) => {
+    const { model, time, tariff } = call;
+    const day = Math.floor(time / dayMs);
+    if (last !== undefined && tariff === undefined && last.model === model && last.day === day) return last.price;
+    const key = `${model} ${day} ${tariff?.speed} ${tariff?.inferenceGeo}`;
+    const price = known.get(key) ?? priceOf({ ...describePrice(call), prices });
+    known.set(key, price);
+    if (tariff === undefined) last = { model, day, price };
+    return price;
+  };
+}
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** Returns how to look up the price of a call. */
+export function describePrice({ model, time, tariff }: PricedCall): PriceOptions {
+  return { provider: providerOfModel(model) ?? "anthropic", model, timeMs: time === 0 ? undefined : time, ...tariff };
+}
+
+/** The sums that programs recorded, and the answers that they cover. */
+function createSessionSums() {
   const sums = new Map<string, Readonly<Record<string, object>>>();
   /** The model of each answer of a session. */
-  const answersOf = new Map<string, Map<string, string>>();
+  const answersBySession = new Map<string, Map<string, string>>();
   /** The first session that had an answer. A fork copies the answers of its session, and continues its sum. */
   const owners = new Map<string, string>();
-  const familyOf = (session: string): string => {
-    const [first] = answersOf.get(session)?.keys() ?? [];
+  const findFamily = (session: string): string => {
+    const [first] = answersBySession.get(session)?.keys() ?? [];
     return (first === undefined ? undefined : owners.get(first)) ?? session;
   };
   return {
-    add({ id, session, sums: own, model = "" }) {
+    add({ id, session, sums: own, model = "" }: UsageRecord): void {
       if (session === undefined) return;
       if (own !== undefined) {
         sums.set(session, own);
         return;
       }
-      const known = answersOf.get(session) ?? new Map<string, string>();
-      answersOf.set(session, known.set(id, model));
+      const known = answersBySession.get(session) ?? new Map<string, string>();
+      answersBySession.set(session, known.set(id, model));
       if (!owners.has(id)) owners.set(id, session);
     },
-    missing(answers) {
+    /** Returns what the sums have more than the answers, by model. */
+    missing(answers: ReadonlyMap<string, AnswerCost>): readonly (readonly [model: string, usage: object])[] {
       const largest = new Map<string, readonly [string, MissingTokens]>();
       for (const [session, models] of sums) {
-        const own = [...(answersOf.get(session) ?? [])];
+        const own = [...(answersBySession.get(session) ?? [])];
         // A sum that does not know the model of an answer may have it under another name.
         const names = new Set(Object.keys(models).map(bareModel));
         if (own.some(([id, model]) => answers.has(id) && !names.has(bareModel(model)))) continue;
         for (const [model, sum] of Object.entries(models)) {
           const ids = own.filter(([, each]) => bareModel(each) === bareModel(model)).map(([id]) => id);
-          const rest = restOf(
+          const rest = subtractAnswers(
             sum as Fields,
             ids.flatMap((id) => answers.get(id) ?? []),
           );
-          const key = `${familyOf(session)} ${model}`;
-          if (totalOf(rest) > totalOf(largest.get(key)?.[1])) largest.set(key, [model, rest]);
+          const key = `${findFamily(session)} ${model}`;
+          if (sumTokens(rest) > sumTokens(largest.get(key)?.[1])) largest.set(key, [model, rest]);
         }
       }
       return [...largest.values()].map(([model, rest]) => [model, usageApart(rest)]);
@@ -145,7 +198,7 @@ interface MissingTokens {
   readonly output: number;
 }
 
-function restOf(sum: Fields, answers: readonly AnswerCost[]): MissingTokens {
+function subtractAnswers(sum: Fields, answers: readonly AnswerCost[]): MissingTokens {
   const beyond = (name: string, known: (answer: AnswerCost) => number): number => {
     const whole = Number(sum[name] ?? 0);
     return Math.max(
@@ -161,11 +214,11 @@ function restOf(sum: Fields, answers: readonly AnswerCost[]): MissingTokens {
   };
 }
 
-function totalOf(rest: MissingTokens | undefined): number {
+function sumTokens(rest: MissingTokens | undefined): number {
   return rest === undefined ? 0 : rest.input + rest.read + rest.write + rest.output;
 }
 
-function sizeOf(cost: AnswerCost | undefined): number {
+function countTokens(cost: AnswerCost | undefined): number {
   return cost === undefined ? 0 : cost.total + cost.output;
 }
 

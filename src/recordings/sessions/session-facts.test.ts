@@ -3,7 +3,7 @@ import { findLosses } from "../bill/find-losses.ts";
 import { billSessions } from "../bill/price-calls.ts";
 import { weighResults } from "../bill/weigh-results.ts";
 import { readFacts } from "./index.ts";
-import { readOpencodeFacts } from "./opencode-session.ts";
+import { readOpencode } from "./opencode.ts";
 import type { SessionFacts } from "./session-facts.ts";
 
 function billed(lines: readonly object[]) {
@@ -79,7 +79,7 @@ describe("opencode", () => {
       },
       parts: [{ type: "text", text: "Working." }],
     });
-    const facts = readOpencodeFacts({
+    const facts = readOpencode({
       info: { id: "ses_1" },
       messages: [
         { info: { role: "user", time: { created: 1 } }, parts: [{ type: "text", text: "Read a.ts." }] },

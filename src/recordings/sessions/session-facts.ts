@@ -3,7 +3,7 @@
  *  grown. */
 
 import { stepsOfUsage, type Tariff, tariffOfUsage, type UsageStep } from "../../core/billing/index.ts";
-import type { Fields } from "../../core/text/index.ts";
+import type { UsageRecord } from "./recorded-usage.ts";
 
 /** A program whose sessions are read. */
 export type Agent = "claude-code" | "codex" | "opencode" | "gemini-cli" | "pi";
@@ -52,9 +52,8 @@ export interface CallFact extends UsageStep {
   readonly tariff?: Tariff | undefined;
 }
 
-export const marks = ["compaction", "rewound", "resumed", "edited", "shape"] as const;
 /** `edited`: the request does not start with the previous one. `shape`: tools, system text or settings changed. */
-export type Mark = (typeof marks)[number];
+export type Mark = "compaction" | "rewound" | "resumed" | "edited" | "shape";
 
 /** A tool result: when it was first sent, and how large it is. */
 export interface ResultFact {
@@ -66,49 +65,32 @@ export interface ResultFact {
   readonly chars: number;
 }
 
-/** Reads the facts of one program's lines. */
-export interface FactsReader {
-  readonly agent: Agent;
-  /** Whether this program writes such a line. */
-  isLine(value: unknown): boolean;
-  /** Returns whether only the program itself needs a line. Such lines are skipped before they are parsed. */
-  isSkipped?(line: string): boolean;
-  readLine(value: Fields, draft: FactsDraft): void;
-  /** Keeps only what a continued scan needs. */
-  shortenState?(draft: FactsDraft): void;
-}
-
 /** Collects the facts of one session. The readers of each program call it line by line. */
 export interface FactsDraft {
   readonly facts: SessionFacts;
   readonly state: DraftState;
   /** Whether the scan started later in the file. */
   readonly isContinued: boolean;
+  /** Set if nobody asks for the facts. */
+  isIgnored?: boolean;
   /** Set if a line continues one that is not known, because the scan started later in the file. */
   isLost: boolean;
   /** The next request of a conversation has this text. */
-  input(chain: string, text: NewText): void;
+  input(chain: string, text: TextFact): void;
   /** Reports an answer. Several lines may report the same one. Returns the index of its call. */
-  answer(chain: string, answer: NewAnswer): number;
+  answer(chain: string, answer: Pick<UsageRecord, "id" | "model" | "time" | "usage">): number;
   /** Something happens before the next call. `back` names the call whose history it continues. */
   mark(chain: string, mark: Mark, back?: number): void;
   /** The index of the last call, or -1. */
   last(chain: string): number;
 }
 
-interface NewText {
+export interface TextFact {
   readonly chars: number;
   readonly time?: number | undefined;
   /** Set for a tool result. */
   readonly tool?: string | undefined;
   readonly file?: string | undefined;
-}
-
-interface NewAnswer {
-  readonly id: string;
-  readonly model: string | undefined;
-  readonly time: number | undefined;
-  readonly usage: object;
 }
 
 /** The name of the main conversation. */
@@ -118,28 +100,22 @@ export const mainChain = "main";
 export interface DraftState {
   chains: Record<string, ChainState>;
   /** Tool calls without a result. */
-  tools: Record<string, ToolUse>;
+  tools: Record<string, { readonly name: string; readonly file?: string | undefined }>;
   /** What a program's reader keeps for itself. */
   own: Record<string, unknown>;
-}
-
-export interface ToolUse {
-  readonly name: string;
-  readonly file?: string | undefined;
 }
 
 interface ChainState {
   readonly number: number;
   last: number;
-  pending: Pending;
-}
-
-interface Pending {
-  chars: number;
-  start?: number | undefined;
-  marks: Mark[];
-  back?: number | undefined;
-  results: { readonly tool: string; readonly file?: string | undefined; readonly chars: number }[];
+  /** What the next call adds. */
+  pending: {
+    chars: number;
+    start?: number | undefined;
+    marks: Mark[];
+    back?: number | undefined;
+    results: { readonly tool: string; readonly file?: string | undefined; readonly chars: number }[];
+  };
 }
 
 export function createFacts(agent: Agent): SessionFacts {
@@ -148,11 +124,11 @@ export function createFacts(agent: Agent): SessionFacts {
 
 export function createFactsDraft(facts: SessionFacts, earlier?: DraftState): FactsDraft {
   const state: DraftState = earlier ?? { chains: {}, tools: {}, own: {} };
-  const indexOf = new Map<string, number>();
-  for (const { id } of facts.calls) indexOf.set(id, indexOf.size);
-  const chainOf = (key: string): ChainState => {
+  const indexes = new Map<string, number>();
+  for (const { id } of facts.calls) indexes.set(id, indexes.size);
+  const openChain = (key: string): ChainState => {
     const number = Object.keys(state.chains).length;
-    state.chains[key] ??= { number, last: -1, pending: noPending() };
+    state.chains[key] ??= { number, last: -1, pending: { chars: 0, marks: [], results: [] } };
     return state.chains[key];
   };
   return {
@@ -160,44 +136,33 @@ export function createFactsDraft(facts: SessionFacts, earlier?: DraftState): Fac
     state,
     isContinued: earlier !== undefined,
     isLost: false,
-    input(chain, { chars, time, tool, file }) {
-      const { pending } = chainOf(chain);
+    input(key, { chars, time, tool, file }) {
+      const { pending } = openChain(key);
       pending.chars += chars;
       if (time !== undefined) pending.start = Math.max(pending.start ?? 0, time);
       if (tool !== undefined) pending.results.push({ tool, chars, ...(file !== undefined && { file }) });
     },
-    answer(key, { id, model, time, usage }) {
-      const [tokens, ...extra] = stepsOfUsage(usage);
-      const known = indexOf.get(id);
+    answer(key, answer) {
+      const [tokens, ...extra] = stepsOfUsage(answer.usage);
+      const known = indexes.get(answer.id);
       if (known !== undefined) {
         // While an answer is streamed, early lines report only a part of its output.
         const call = facts.calls[known] as CallFact;
-        if (sizeOf(tokens) >= sizeOf(call)) facts.calls[known] = { ...call, ...tokens };
+        if (countTokens(tokens) >= countTokens(call)) facts.calls[known] = { ...call, ...tokens };
         return known;
       }
-      const chain = chainOf(key);
-      if (sizeOf(tokens) === 0) return chain.last;
+      const chain = openChain(key);
+      if (countTokens(tokens) === 0) return chain.last;
       const index = facts.calls.length;
-      const { pending } = chain;
-      facts.calls.push({
-        ...{ id, model: model ?? "unknown", chain: chain.number, previous: chain.last },
-        time: time ?? pending.start ?? 0,
-        start: pending.start ?? time ?? 0,
-        ...tokens,
-        ...{ marks: pending.marks, added: pending.chars },
-        ...(pending.back !== undefined && { back: pending.back }),
-        ...(pending.results.length > 0 && { tool: largestOf(pending.results) }),
-        ...(extra.length > 0 && { extra }),
-        ...raisedTariff(usage),
-      });
-      for (const result of pending.results) facts.results.push({ call: index, ...result });
-      indexOf.set(id, index);
+      facts.calls.push({ ...describeCall(answer, chain), ...tokens, ...(extra.length > 0 && { extra }) });
+      for (const result of chain.pending.results) facts.results.push({ call: index, ...result });
+      indexes.set(answer.id, index);
       chain.last = index;
-      chain.pending = noPending();
+      chain.pending = { chars: 0, marks: [], results: [] };
       return index;
     },
     mark(key, mark, back) {
-      const { pending } = chainOf(key);
+      const { pending } = openChain(key);
       if (!pending.marks.includes(mark)) pending.marks.push(mark);
       if (back !== undefined) pending.back = Math.min(back, pending.back ?? back);
     },
@@ -205,33 +170,41 @@ export function createFactsDraft(facts: SessionFacts, earlier?: DraftState): Fac
   };
 }
 
-/** Nearly every answer reports the usual speed and region. They are not kept. */
-function raisedTariff(usage: object): Pick<CallFact, "tariff"> {
+function describeCall(
+  { id, model = "unknown", time, usage }: Parameters<FactsDraft["answer"]>[1],
+  { number, last, pending }: ChainState,
+): Omit<CallFact, keyof UsageStep> {
+  const { start, marks, back, chars, results } = pending;
   const tariff = tariffOfUsage(usage);
-  return tariff.speed === "fast" || tariff.inferenceGeo === "us" ? { tariff } : {};
+  return {
+    id,
+    model,
+    time: time ?? start ?? 0,
+    start: start ?? time ?? 0,
+    chain: number,
+    previous: last,
+    marks,
+    added: chars,
+    ...(back !== undefined && { back }),
+    ...(results.length > 0 && { tool: results.reduce((best, each) => (each.chars > best.chars ? each : best)).tool }),
+    // Nearly every answer reports the usual speed and region. They are not kept.
+    ...((tariff.speed === "fast" || tariff.inferenceGeo === "us") && { tariff }),
+  };
 }
 
-function noPending(): Pending {
-  return { chars: 0, marks: [], results: [] };
-}
-
-function sizeOf({ read, write5m, write1h, uncached, output }: UsageStep): number {
+function countTokens({ read, write5m, write1h, uncached, output }: UsageStep): number {
   return read + write5m + write1h + uncached + output;
 }
 
-function largestOf(results: Pending["results"]): string {
-  return results.reduce((best, each) => (each.chars > best.chars ? each : best)).tool;
-}
-
-/** The number of characters that a content sends. An image counts as a fixed number, because its data is no text. */
-export function charsOf(content: unknown): number {
+/** Counts the characters that a content sends. An image counts as a fixed number, because its data is no text. */
+export function countChars(content: unknown): number {
   if (typeof content === "string") return content.length;
-  if (Array.isArray(content)) return content.reduce((sum: number, each) => sum + charsOf(each), 0);
+  if (Array.isArray(content)) return content.reduce((sum: number, each) => sum + countChars(each), 0);
   if (typeof content !== "object" || content === null) return 0;
   const block = content as Record<string, unknown>;
   if (block.type === "image" || block.type === "input_image" || block.inlineData !== undefined) return imageChars;
   let sum = 0;
-  for (const name in block) if (textFields.has(name)) sum += charsOf(block[name]);
+  for (const name in block) if (textFields.has(name)) sum += countChars(block[name]);
   return sum;
 }
 
@@ -243,8 +216,8 @@ const textFields: ReadonlySet<string> = new Set([
   ...["error", "result"],
 ]);
 
-/** The file that a tool call names. */
-export function fileOfInput(input: unknown): string | undefined {
+/** Returns the file that a tool call names. */
+export function findFile(input: unknown): string | undefined {
   const fields = Object(input) as Record<string, unknown>;
   for (const name of fileFields) if (typeof fields[name] === "string") return fields[name];
   return undefined;
