@@ -7,9 +7,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { chooseLifetime, type LifetimeState } from "../src/conversation/sdk/choose-lifetime.ts";
 import { budgetedFetch } from "../src/conversation/sdk/fetch.ts";
 import type { MarkerOptions } from "../src/conversation/sdk/place-markers.ts";
-import { chooseLifetime, type LifetimeState } from "../src/core/billing/choose-lifetime.ts";
 import {
   type BillableBlock,
   billableRequest,

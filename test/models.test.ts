@@ -1,6 +1,6 @@
 /** The tables of models belong together: a model that one of them names is in the others, or a reason is here. */
 import { expect, it } from "vitest";
-import { contextWindowOf } from "../src/conversation/sdk/context-windows.ts";
+import { findContextWindow } from "../src/conversation/sdk/context-windows.ts";
 import { priceRows } from "../src/core/billing/prices.data.ts";
 import { priceOf, providerOfModel } from "../src/core/billing/prices.ts";
 import { claudeModels } from "../src/core/messages/binds-thinking.ts";
@@ -25,7 +25,7 @@ const priced = [...new Set(priceRows.map(({ model }) => model))].filter((model) 
 it("every model with a price has a window, or a reason not to", () => {
   const missing = priced.filter((model) => {
     try {
-      return contextWindowOf(model).maxInput <= 0;
+      return findContextWindow(model).maxInput <= 0;
     } catch {
       return true;
     }

@@ -36,7 +36,7 @@ export class ContextError extends Error {
   }
 }
 
-export interface ErrorDetails {
+interface ErrorDetails {
   /** What to do about the error, in one sentence. */
   hint?: string | undefined;
   file?: string | undefined;

@@ -6,24 +6,35 @@ import type { Decision, LoggedDecision } from "./decision-log.ts";
 import type { TrackedMessage } from "./tracked-history.ts";
 
 export type Decisions = ReadonlyMap<number, LoggedDecision>;
-type Decided = Pick<TrackedMessage, "source" | "original" | "decisions">;
-type Rendering = Pick<TrackedMessage, "sent" | "tokens" | "kept">;
 
-export function applyDecisions(message: Decided, lens: MessageLens, index: number): Rendering {
+export function applyDecisions(
+  message: Pick<TrackedMessage, "source" | "original" | "decisions">,
+  lens: MessageLens,
+  index: number,
+): Pick<TrackedMessage, "sent" | "tokens" | "kept"> {
   const { source, original, decisions } = message;
   if (decisions.size === 0) return { sent: source, tokens: original.tokens, kept: original.tokens };
-  const sent = edited(message, lens);
+  const sent = editMessage(message, lens);
   if (sent === undefined) return { sent, tokens: 0, kept: 0 };
   let kept = original.tokens;
   for (const [part, { decision }] of decisions) {
     const read = original.parts[part];
-    if (read !== undefined) kept -= read.tokens * lostShare(read, decision);
+    if (read === undefined) continue;
+    let lost = 1;
+    if (decision.action === "shorten") {
+      const { length } = readText(read);
+      if (length > 0) lost -= Math.min(1, (decision.head + decision.tail) / length);
+    }
+    kept -= read.tokens * lost;
   }
   // Round here, so that totals do not depend on the order in which messages were added.
   return { sent, tokens: lens.read(sent, index).tokens, kept: Math.round(kept) };
 }
 
-function edited({ source, original, decisions }: Decided, lens: MessageLens): object | undefined {
+function editMessage(
+  { source, original, decisions }: Pick<TrackedMessage, "source" | "original" | "decisions">,
+  lens: MessageLens,
+): object | undefined {
   const edits = new Map<number, PartEdit>();
   let isDetached = false;
   for (const [part, { decision }] of decisions) {
@@ -31,29 +42,24 @@ function edited({ source, original, decisions }: Decided, lens: MessageLens): ob
     if (action === "stub") return lens.assistantText(decision.text);
     if (action === "detach") isDetached = true;
     else if (action === "drop") edits.set(part, { action });
-    else edits.set(part, replacementOf(original.parts[part], decision));
+    else edits.set(part, createReplacement(original.parts[part], decision));
   }
   const sent = lens.edit(source, edits);
   return sent !== undefined && isDetached ? lens.detach(sent) : sent;
 }
 
-function replacementOf(part: CountedPart | undefined, decision: TextDecision): PartEdit {
-  if (decision.action === "shorten") return { action: "replace", text: shortenText(textOf(part), decision) };
+function createReplacement(
+  part: CountedPart | undefined,
+  decision: Extract<Decision, { action: "replace" | "shorten" }>,
+): PartEdit {
+  if (decision.action === "shorten") return { action: "replace", text: shortenText(readText(part), decision) };
   const { text, keeps, digest } = decision;
   const input = keeps === undefined || part === undefined ? undefined : shortInput(inputOf(part), { text, keeps });
   return { action: "replace", text: digest === undefined ? text : `${text}\n${digest}`, input };
 }
 
-type TextDecision = Extract<Decision, { action: "replace" | "shorten" }>;
-
-function lostShare(part: CountedPart, decision: Decision): number {
-  if (decision.action !== "shorten") return 1;
-  const { length } = textOf(part);
-  return length === 0 ? 1 : 1 - Math.min(1, (decision.head + decision.tail) / length);
-}
-
 /** Joins all readable text of a part. The input of a call is read as JSON. */
-export function textOf(part: CountedPart | undefined): string {
+export function readText(part: CountedPart | undefined): string {
   const texts: string[] = [];
   for (const piece of part?.pieces ?? []) {
     if (piece.kind === "tool_call")
@@ -77,8 +83,9 @@ export function shortenText(text: string, { head, tail }: { head: number; tail: 
 export function shortInput(input: unknown, { text, keeps }: { text: string; keeps: number }): Fields | undefined {
   if (!isPlainObject(input)) return undefined;
   const fields = Object.entries(input);
-  if (fields.length > mostFields || fields.some(([name]) => name.length > keeps)) return undefined;
-  let left = mostKeptFields * keeps;
+  if (fields.length > 12 || fields.some(([name]) => name.length > keeps)) return undefined;
+  // At most four fields of the largest size are kept.
+  let left = 4 * keeps;
   let kept = 0;
   let placeholder = text;
   const short = fields.map(([name, value]): [string, unknown] => {
@@ -88,7 +95,7 @@ export function shortInput(input: unknown, { text, keeps }: { text: string; keep
       kept++;
       return [name, value];
     }
-    const beginning = subjectKeys.includes(name) && typeof value === "string" ? beginningOf(value) : "";
+    const beginning = subjectKeys.includes(name) && typeof value === "string" ? takeBeginning(value) : "";
     if (beginning !== "") kept++;
     const replaced = `${beginning}${placeholder}`;
     // The id for `recall` is written once.
@@ -98,11 +105,7 @@ export function shortInput(input: unknown, { text, keeps }: { text: string; keep
   return kept === 0 ? undefined : Object.fromEntries(short);
 }
 
-const mostFields = 12;
-/** How many fields of the largest size an input may keep. */
-const mostKeptFields = 4;
-
-function beginningOf(text: string): string {
+function takeBeginning(text: string): string {
   const [line = ""] = text.slice(0, 40).split("\n");
   return line === "" ? "" : `${isInsidePair(text, line.length) ? line.slice(0, -1) : line} `;
 }

@@ -86,7 +86,7 @@ export interface DecisionIndex {
   entry(id: string): LoggedDecision | undefined;
   /** Returns the id of a part. It depends on nothing but the session and the message, so that every process gives the
    *  same one. A message of a provider has ids that no file knows, so nobody can guess it. */
-  idOf(message: TrackedMessage, part: Pick<LoggedDecision, "message" | "part">): string;
+  createId(message: TrackedMessage, part: Pick<LoggedDecision, "message" | "part">): string;
 }
 
 /** `names` are those of messages that other logs of the same recording have named. */
@@ -99,7 +99,6 @@ export function createDecisionIndex(
   const epochs: Epoch[] = [];
   const byAnchor = new Map<string, number>();
   const byBase = new Map<number | undefined, number[]>();
-  const byId = new Map<string, LoggedDecision>();
   /** For each epoch the latest message that it or an epoch before it was needed at. */
   const latest: number[] = [];
   let rewrites = 0;
@@ -114,7 +113,6 @@ export function createDecisionIndex(
       else others.push(index);
     }
     if (epoch.entries.length > 0 || epoch.like !== undefined) rewrites++;
-    for (const entry of epoch.entries) byId.set(entry.id, entry);
     return index;
   };
   for (const epoch of ledger.epochs) add(epoch);
@@ -150,8 +148,8 @@ export function createDecisionIndex(
     },
     entriesOf,
     decidedAfter: (epoch) => byBase.get(epoch) ?? [],
-    entry: (id) => byId.get(id),
-    idOf({ source, original }, { message, part }) {
+    entry: (id) => epochs.flatMap(({ entries }) => entries).findLast((entry) => entry.id === id),
+    createId({ source, original }, { message, part }) {
       const name = names.get(original) ?? nameMessage(source);
       names.set(original, name);
       return createOriginalId(["history", sessionId, message, name, part]);

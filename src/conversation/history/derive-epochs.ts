@@ -5,7 +5,7 @@ import type { DecisionIndex } from "./decision-log.ts";
 import { createHistoryDraft, growInstead, type HistoryDraft } from "./draft.ts";
 import type { RequestBudget } from "./message-budget.ts";
 import type { Policy, PolicyOutcome } from "./policies/policy.ts";
-import type { TrackedHistory, TrackedMessage } from "./tracked-history.ts";
+import type { TrackedHistory } from "./tracked-history.ts";
 
 /** What the decisions of one call need. */
 export interface CallContext {
@@ -42,14 +42,12 @@ export function decideNow(context: CallContext, request: { isCold: boolean; unch
     const limits = { isCold, unchanged, budget, toolTokens: room.tools, trimmedBefore, hasRecall };
     const outcome = policy.decide(draft, limits);
     const isTrimmed = draft.firstChanged < draft.messages.length;
-    const isCramped = outcome.excess !== undefined || (isTrimmed && draft.size > crampedShare * budget);
+    // Above 70 % of its budget, the next trim would follow soon.
+    const isCramped = outcome.excess !== undefined || (isTrimmed && draft.size > 0.7 * budget);
     if (!isCramped || !room.canGrow(history.growth)) return { draft, outcome, budget };
     growInstead(history, ledger, outcome.outgrownAt);
   }
 }
-
-/** Above this share of its budget, the next trim would follow soon. */
-const crampedShare = 0.7;
 
 /** The epochs that were found by replaying turns. */
 export interface DerivedEpochs {
@@ -73,7 +71,7 @@ export function deriveEpochs(context: CallContext, seen: number): DerivedEpochs 
     const next = findOutgrown(context, decidedAt);
     if (next === undefined) return epochs === 0 ? undefined : { epochs, keepsCache: seen === 0, isComplete: true };
     inARow = next.isFirst && inARow !== undefined ? inARow + 1 : 0;
-    if (inARow >= mostInARow) return { epochs, keepsCache: seen === 0, isComplete: false };
+    if (inARow >= 8) return { epochs, keepsCache: seen === 0, isComplete: false };
     const unchanged = decidedAt;
     history.withPrefix(next.length, () => {
       const { draft, outcome } = decideNow(context, { isCold: false, unchanged });
@@ -83,34 +81,26 @@ export function deriveEpochs(context: CallContext, seen: number): DerivedEpochs 
   }
 }
 
-const mostInARow = 8;
-
-interface OutgrownRequest {
-  /** The number of its messages. */
-  readonly length: number;
-  /** Whether it is the first request after the one before. */
-  readonly isFirst: boolean;
-}
-
-/** Finds the first request with more than `from` messages that was too large. The newest request does not count: it is
- *  being decided on. */
-function findOutgrown({ history, requested, room, frame }: CallContext, from: number): OutgrownRequest | undefined {
+/** Finds the first request with more than `from` messages that was too large. Returns the number of its messages, and
+ *  whether it is the first request after those. The newest request does not count: it is being decided on. */
+function findOutgrown(
+  { history, requested, room, frame }: CallContext,
+  from: number,
+): { readonly length: number; readonly isFirst: boolean } | undefined {
   const budget = room.messages(history.growth);
   const { messages, totals } = history;
   if (frame + totals.tokens <= budget) return undefined;
   let tokens = frame;
   let isFirst = true;
   for (const [index, message] of messages.entries()) {
-    if (index > from && startsTurn(messages, index) && !requested.has(messages[index - 1]?.chain ?? "")) {
+    const before = messages[index - 1];
+    // What comes before an answer was a request.
+    const startsTurn = message.original.role === "assistant" && before?.original.role !== "assistant";
+    if (index > from && startsTurn && !requested.has(before?.chain ?? "")) {
       if (tokens > budget) return { length: index, isFirst };
       isFirst = false;
     }
     tokens += message.tokens;
   }
   return undefined;
-}
-
-/** Whether an answer begins here. What comes before it was a request. */
-function startsTurn(messages: readonly TrackedMessage[], index: number): boolean {
-  return messages[index]?.original.role === "assistant" && messages[index - 1]?.original.role !== "assistant";
 }

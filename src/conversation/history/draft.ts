@@ -19,10 +19,10 @@ export interface HistoryDraft {
   /** The newest epoch that applied before this draft, by its index in the ledger. */
   readonly epoch: number | undefined;
   /** Returns what each epoch that applies has changed: from its first change to the last message that needed it. */
-  rewrites(): readonly Rewrite[];
+  rewrites(): readonly { readonly first: number; readonly last: number }[];
   /** The decisions so far. If two concern the same part, the later one applies. */
   readonly entries: readonly LoggedDecision[];
-  /** Decides on parts of a message. A placeholder may contain the id for `recall`. */
+  /** Decides on parts of a message. */
   decide(message: number, decisions: ReadonlyMap<number, Decide>): void;
   /** Applies the decisions that another branch of the same conversation made next, if this history has all the messages
    *  that they concern. The provider may still have the result in its cache. Returns whether there were any. */
@@ -36,19 +36,15 @@ export interface HistoryDraft {
   commit(outgrownAt?: number): boolean;
 }
 
-interface Rewrite {
-  readonly first: number;
-  readonly last: number;
-}
-
-export type Decide = (id: string) => Decision;
+/** Decides on a part. A placeholder may contain the part's id for `recall`. */
+export type Decide = (createId: () => string) => Decision;
 
 /** The part index of a decision on the whole message. */
 const wholePart = -1;
 
 export function createHistoryDraft(history: TrackedHistory, ledger: DecisionIndex, frameTokens: number): HistoryDraft {
   const { messages } = history;
-  const epochOf = (index: number): Epoch => ledger.ledger.epochs[index] as Epoch;
+  const getEpoch = (index: number): Epoch => ledger.ledger.epochs[index] as Epoch;
   const entries: LoggedDecision[] = [];
   let like: number | undefined;
   let firstChanged = messages.length;
@@ -79,28 +75,33 @@ export function createHistoryDraft(history: TrackedHistory, ledger: DecisionInde
       return firstChanged;
     },
     epoch: history.epoch,
-    rewrites: () => rewritesOf(history, ledger),
+    rewrites: () => findRewrites(history, ledger),
     decide(index, decisions) {
       const message = messages[index] as TrackedMessage;
       const decided = [...decisions].map(([part, decide]) => {
-        const id = ledger.idOf(message, { message: index, part });
-        return { id, message: index, chain: message.chain, part, decision: decide(id), tokensSaved: 0 };
+        const createId = (): string => ledger.createId(message, { message: index, part });
+        return createEntry({ message: index, chain: message.chain, part, createId }, decide);
       });
       history.apply(decided);
-      entries.push(...withSavings(decided, message, message.tokens - (messages[index] as TrackedMessage).tokens));
+      shareSavings(decided, message, message.tokens - (messages[index] as TrackedMessage).tokens);
+      entries.push(...decided);
       changed(index);
     },
     adopt() {
       const others = ledger.decidedAfter(history.epoch);
-      const found = others.findLast((epoch) => isDecision(epochOf(epoch)) && history.has(epochOf(epoch).reach));
+      const found = others.findLast((index) => {
+        const { entries: own, like: other, reach } = getEpoch(index);
+        // An epoch without both only changed the working budget.
+        return (own.length > 0 || other !== undefined) && history.has(reach);
+      });
       if (found === undefined) return false;
       const adopted = ledger.entriesOf(found).filter(history.has);
       if (adopted.length === 0) return false;
       // If the epoch that was found is itself only a reference, point to its target, so that no chain grows.
-      like = epochOf(found).entries.length === 0 ? (epochOf(found).like ?? found) : found;
+      like = getEpoch(found).entries.length === 0 ? (getEpoch(found).like ?? found) : found;
       history.apply(adopted);
       for (const { message } of adopted) changed(message);
-      moveTo(epochOf(found));
+      moveTo(getEpoch(found));
       return true;
     },
     moveBoundary: (next) => moveTo({ boundary: next, collapsed }),
@@ -108,12 +109,9 @@ export function createHistoryDraft(history: TrackedHistory, ledger: DecisionInde
     commit(outgrownAt = messages.length - 1) {
       const isRewritten = lastChanged >= 0;
       if (!isRewritten && boundary === history.boundary) return false;
-      const { epoch: after } = history;
       const reach = Math.max(lastChanged, boundary - 1);
       const at = Math.max(reach, outgrownAt, history.decidedUpTo);
-      const anchors = { at: anchorAt(messages, at), reach: anchorAt(messages, reach) };
-      const growth = history.growth === 1 ? undefined : history.growth;
-      history.hold(ledger.add(withoutAbsent({ ...anchors, after, like, growth, boundary, collapsed, entries })));
+      addEpoch(history, ledger, { at, reach, boundary, collapsed, entries, like, growth: history.growth });
       return isRewritten;
     },
   };
@@ -122,13 +120,47 @@ export function createHistoryDraft(history: TrackedHistory, ledger: DecisionInde
 /** Takes back decisions that are not committed, and doubles the working budget from the message `outgrownAt` on. */
 export function growInstead(history: TrackedHistory, ledger: DecisionIndex, outgrownAt: number | undefined): void {
   history.undo();
-  const { messages, epoch: after, growth, boundary, collapsed, decidedUpTo } = history;
-  const at = anchorAt(messages, Math.max(outgrownAt ?? messages.length - 1, decidedUpTo));
-  const epoch = { at, reach: at, boundary, collapsed, entries: [], like: undefined };
-  history.hold(ledger.add(withoutAbsent({ ...epoch, after, growth: 2 * growth })));
+  const { messages, growth, boundary, collapsed, decidedUpTo } = history;
+  const at = Math.max(outgrownAt ?? messages.length - 1, decidedUpTo);
+  addEpoch(history, ledger, { at, reach: at, boundary, collapsed, entries: [], growth: 2 * growth });
 }
 
-function rewritesOf({ epoch: last, messages, has }: TrackedHistory, ledger: DecisionIndex): Rewrite[] {
+/** Writes an epoch into the ledger. `at` and `reach` are indexes of messages. */
+function addEpoch(
+  history: TrackedHistory,
+  ledger: DecisionIndex,
+  { at, reach, boundary, collapsed, entries, like, growth }: NewEpoch,
+): void {
+  const anchorAt = (message: number): Anchor => ({
+    message,
+    chain: (history.messages[message] as TrackedMessage).chain,
+  });
+  const { epoch: after } = history;
+  const epoch: Epoch = {
+    at: anchorAt(at),
+    reach: anchorAt(reach),
+    boundary,
+    collapsed,
+    entries,
+    // JSON drops undefined fields, and a checkpoint must be equal after it is read again.
+    ...(after !== undefined && { after }),
+    ...(like !== undefined && { like }),
+    ...(growth !== 1 && { growth }),
+  };
+  history.hold(ledger.add(epoch));
+}
+
+interface NewEpoch extends Boundary, Pick<Epoch, "entries"> {
+  readonly at: number;
+  readonly reach: number;
+  readonly like?: number | undefined;
+  readonly growth: number;
+}
+
+function findRewrites(
+  { epoch: last, messages, has }: TrackedHistory,
+  ledger: DecisionIndex,
+): ReturnType<HistoryDraft["rewrites"]> {
   const path = last === undefined ? [] : (ledger.pathTo(last, undefined) ?? []);
   return path.flatMap((epoch) => {
     const changes = ledger.entriesOf(epoch).filter(has);
@@ -137,33 +169,37 @@ function rewritesOf({ epoch: last, messages, has }: TrackedHistory, ledger: Deci
   });
 }
 
-/** Leaves out undefined fields. JSON drops them, and a checkpoint must be equal after it is read again. */
-function withoutAbsent({ after, like, growth, ...rest }: Absentable): Epoch {
-  const references = { ...(after !== undefined && { after }), ...(like !== undefined && { like }) };
-  return { ...rest, ...references, ...(growth !== undefined && { growth }) };
-}
+type Entry = LoggedDecision & { tokensSaved: number };
 
-type Reference = "after" | "like" | "growth";
-type Absentable = Omit<Epoch, Reference> & Record<Reference, number | undefined>;
-
-/** Whether the epoch did more than change the working budget. */
-function isDecision({ entries, like }: Epoch): boolean {
-  return entries.length > 0 || like !== undefined;
-}
-
-function anchorAt(messages: readonly TrackedMessage[], message: number): Anchor {
-  return { message, chain: (messages[message] as TrackedMessage).chain };
+/** Makes a decision whose id is computed when it is first read: that takes longer than the rest of the decision, and most
+ *  ids are never read. */
+function createEntry(
+  { message, chain, part, createId }: Pick<Entry, "message" | "chain" | "part"> & { createId(): string },
+  decide: Decide,
+): Entry {
+  let id: string | undefined;
+  const readId = (): string => {
+    id ??= createId();
+    return id;
+  };
+  return {
+    get id() {
+      return readId();
+    },
+    message,
+    chain,
+    part,
+    decision: decide(readId),
+    tokensSaved: 0,
+  };
 }
 
 /** Divides the tokens that a message lost among its entries, by the size of their parts. */
-function withSavings(decided: LoggedDecision[], { original }: TrackedMessage, saved: number): LoggedDecision[] {
-  const size = ({ part }: LoggedDecision): number => original.parts[part]?.tokens ?? 0;
+function shareSavings(decided: readonly Entry[], { original }: TrackedMessage, saved: number): void {
+  const size = ({ part }: Entry): number => original.parts[part]?.tokens ?? 0;
   const total = decided.reduce((sum, entry) => sum + size(entry), 0);
-  if (total === 0) return decided;
-  return decided.map((entry) => {
-    const { id, message, chain, part, decision } = entry;
-    return { id, message, chain, part, decision, tokensSaved: Math.round((saved * size(entry)) / total) };
-  });
+  if (total === 0) return;
+  for (const entry of decided) entry.tokensSaved = Math.round((saved * size(entry)) / total);
 }
 
 export const drop: Decide = () => ({ action: "drop" });
@@ -183,11 +219,13 @@ export const wholeMessage = {
 
 const stub: Decide = () => ({ action: "stub", text: plainPlaceholder });
 
-/** Returns the decision on a part, or undefined to leave it as it is. */
-type Choose = (part: CountedPart, message: TrackedMessage) => Decide | undefined;
-
-/** Decides on the parts of one message. If every part is dropped, a short text replaces the message. */
-export function decideParts(draft: HistoryDraft, index: number, choose: Choose): void {
+/** Decides on the parts of one message. `choose` returns undefined to leave a part as it is. If every part is dropped, a
+ *  short text replaces the message. */
+export function decideParts(
+  draft: HistoryDraft,
+  index: number,
+  choose: (part: CountedPart, message: TrackedMessage) => Decide | undefined,
+): void {
   const message = draft.messages[index] as TrackedMessage;
   if (message.sent === undefined || wholeMessage.isStubbed(message)) return;
   const decisions = new Map<number, Decide>();

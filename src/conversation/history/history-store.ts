@@ -4,9 +4,9 @@ import { Buffer } from "../../core/bytes.ts";
 import { ContextError } from "../../core/errors.ts";
 import type { CountedPart } from "../../core/messages/index.ts";
 import type { MaintainedStore, Store } from "../../core/store/index.ts";
-import { isFields, isOriginalId, isText, isWhole, objectOf, readJson, type ShapeCheck } from "../../core/text/index.ts";
+import { isFields, isOriginalId, isText, isWhole, objectOf, readJson } from "../../core/text/index.ts";
 import type { CalibratorSnapshot } from "../../core/tokens/index.ts";
-import { textOf } from "./apply-decisions.ts";
+import { readText } from "./apply-decisions.ts";
 import { type Checkpoint, checkCheckpoint } from "./checkpoint.ts";
 import type { DecisionLog, LoggedDecision } from "./decision-log.ts";
 import type { TrackedMessage } from "./tracked-history.ts";
@@ -60,7 +60,7 @@ export function createHistoryStore(store: Store | undefined, sessionId: string):
     },
     keepCalibration(calibrator, epochs) {
       if (store === undefined || calibrator === undefined) return;
-      const record: KeptCalibration = { epochs, calibrator };
+      const record = { epochs, calibrator };
       // A closed store may throw at once.
       const write = async (): Promise<unknown> => store.put(calibrationCollection, sessionId, JSON.stringify(record));
       write().catch(() => undefined);
@@ -71,8 +71,14 @@ export function createHistoryStore(store: Store | undefined, sessionId: string):
       savedEpochs = await saveOriginals(store, { sessionId, messages, epochs, savedEpochs });
       const text = JSON.stringify(checkpoint);
       await store.update(checkpointCollection, sessionId, (stored) => {
-        if (stored !== replaced && isSuperseded(checkpoint, stored)) throw supersededError(sessionId);
-        return text;
+        if (stored === replaced || !isSuperseded(checkpoint, stored)) return text;
+        throw new ContextError(
+          "store_conflict",
+          `another trimmer of session ${sessionId} has trimmed the history since`,
+          {
+            hint: "Create the trimmer again, which takes over the stored decisions, and reduce again before you send.",
+          },
+        );
       });
       replaced = undefined;
     },
@@ -114,13 +120,8 @@ async function loadCheckpoint(store: Store, sessionId: string): Promise<Checkpoi
  *  after each answer. */
 const calibrationCollection = "history/calibration";
 
-interface KeptCalibration {
-  /** The number of epochs at that time. */
-  readonly epochs: number;
-  readonly calibrator: object;
-}
-
-const isKept: ShapeCheck<KeptCalibration> = objectOf({ epochs: isWhole, calibrator: isFields });
+/** `epochs` is the number of epochs at that time. */
+const isKeptCalibration = objectOf({ epochs: isWhole, calibrator: isFields });
 
 /** Adds what was learnt after the checkpoint was written. The calibrator ignores what is damaged. */
 async function withCalibration(
@@ -128,10 +129,10 @@ async function withCalibration(
   sessionId: string,
   checkpoint: Checkpoint | undefined,
 ): Promise<Checkpoint | undefined> {
-  const kept = readJson((await store.get(calibrationCollection, sessionId))?.value, isKept);
+  const kept = readJson((await store.get(calibrationCollection, sessionId))?.value, isKeptCalibration);
   const epochs = checkpoint?.ledger.epochs.length ?? 0;
   if (kept === undefined || kept.epochs < epochs) return checkpoint;
-  const calibrator = kept.calibrator as CalibratorSnapshot;
+  const calibrator = kept.calibrator as unknown as CalibratorSnapshot;
   return { ...(checkpoint ?? { version: 2, policy: "economic", ledger: { epochs: [] } }), calibrator };
 }
 
@@ -141,14 +142,9 @@ function isSuperseded({ ledger }: Checkpoint, stored: string | undefined): boole
   return JSON.stringify(epochs) !== JSON.stringify(ledger.epochs.slice(0, epochs.length));
 }
 
-const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
-const isStoredCheckpoint = objectOf({ ledger: objectOf({ epochs: isList }) });
-
-function supersededError(sessionId: string): ContextError {
-  return new ContextError("store_conflict", `another trimmer of session ${sessionId} has trimmed the history since`, {
-    hint: "Create the trimmer again, which takes over the stored decisions, and reduce again before you send.",
-  });
-}
+const isStoredCheckpoint = objectOf({
+  ledger: objectOf({ epochs: (value: unknown): value is readonly unknown[] => Array.isArray(value) }),
+});
 
 /** What a process last saw of a stored checkpoint. */
 export interface SeenCheckpoint {
@@ -175,7 +171,7 @@ export function recallFrom(messages: readonly TrackedMessage[], entry: LoggedDec
   const part = message?.chain === entry.chain ? message.original.parts[entry.part] : undefined;
   if (part === undefined) return undefined;
   const { kind, toolName, value } = part;
-  return { id: entry.id, kind, ...(toolName !== undefined && { toolName }), text: textOf(part), value };
+  return { id: entry.id, kind, ...(toolName !== undefined && { toolName }), text: readText(part), value };
 }
 
 function recallCollection(sessionId: string): string {
@@ -262,47 +258,48 @@ function firstOfEach(sorted: readonly Stored[]): Stored[] {
   });
 }
 
-const isShaped = objectOf({ id: isText, chain: isText, kind: isText, text: isText }, { toolName: isText });
+const isStored = objectOf({ id: isText, chain: isText, kind: isText, text: isText }, { toolName: isText });
 
 const isStoredList = (value: unknown): value is readonly Stored[] =>
-  Array.isArray(value) && value.every((each) => isShaped(each) && isFields(each));
+  Array.isArray(value) && value.every((each) => isStored(each) && isFields(each));
 
 /** Saves the originals of what was trimmed since the last call. Returns the number of epochs that are now saved. */
-async function saveOriginals(store: Store, { sessionId, messages, epochs, savedEpochs }: SaveOptions): Promise<number> {
+async function saveOriginals(
+  store: Store,
+  {
+    sessionId,
+    messages,
+    epochs,
+    savedEpochs,
+  }: {
+    readonly sessionId: string;
+    readonly messages: readonly TrackedMessage[];
+    readonly epochs: DecisionLog["epochs"];
+    readonly savedEpochs: number;
+  },
+): Promise<number> {
   // Collect everything before the first write: the history may change during a write.
   const records = epochs
     .slice(savedEpochs)
-    .flatMap(({ entries }, index) => recordsOf(entries, { epoch: savedEpochs + index, messages }));
+    .flatMap(({ entries }, index) => createRecords(entries, { epoch: savedEpochs + index, messages }));
   for (const { key, value } of records) await store.put(recallCollection(sessionId), key, value);
   return epochs.length;
 }
 
-interface SaveOptions {
-  readonly sessionId: string;
-  readonly messages: readonly TrackedMessage[];
-  readonly epochs: DecisionLog["epochs"];
-  readonly savedEpochs: number;
-}
-
-interface StoredRecord {
-  readonly key: string;
-  readonly value: string;
-}
-
-// A short write costs about as much as a long one, and an epoch may have thousands of parts. But recalling one part
-// should not read all the others.
-const maxRecordLength = 500_000;
-
 /** Puts the originals of one epoch into a few records, in order. */
-function recordsOf(
+function createRecords(
   entries: readonly LoggedDecision[],
-  { epoch, messages }: Pick<SaveOptions, "messages"> & { readonly epoch: number },
-): StoredRecord[] {
-  const records: StoredRecord[] = [];
+  { epoch, messages }: { readonly epoch: number; readonly messages: readonly TrackedMessage[] },
+): { readonly key: string; readonly value: string }[] {
+  // A short write costs about as much as a long one, and an epoch may have thousands of parts. But recalling one part
+  // should not read all the others.
+  const maxRecordLength = 500_000;
+  const records: { key: string; value: string }[] = [];
   let texts: string[] = [];
   let length = 0;
   for (const [index, entry] of entries.entries()) {
-    const text = storedText(entry, messages);
+    const recalled = recallFrom(messages, entry);
+    const text = recalled && JSON.stringify(tagBytes({ ...recalled, chain: entry.chain }));
     if (text !== undefined) texts.push(text);
     length += text?.length ?? 0;
     const isFull = length >= maxRecordLength || index === entries.length - 1;
@@ -314,11 +311,6 @@ function recordsOf(
     length = 0;
   }
   return records;
-}
-
-function storedText(entry: LoggedDecision, messages: readonly TrackedMessage[]): string | undefined {
-  const recalled = recallFrom(messages, entry);
-  return recalled && JSON.stringify(tagBytes({ ...recalled, chain: entry.chain }));
 }
 
 function withoutChain({ chain: _chain, ...recalled }: Stored): Recalled {
@@ -359,8 +351,12 @@ function mapFields(value: unknown, map: (field: unknown) => unknown): unknown {
 
 /** Collections whose keys are session ids. Integrations keep the last four. */
 const collections = [
-  ...[checkpointCollection, calibrationCollection],
-  ...["history/calls", "history/learned", "history/lifetimes", "history/intake"],
+  checkpointCollection,
+  calibrationCollection,
+  "history/calls",
+  "history/learned",
+  "history/lifetimes",
+  "history/intake",
 ];
 
 /**

@@ -9,7 +9,7 @@ export {
   type Recalled,
 } from "./history-store.ts";
 export { olderNames } from "./older-hashes.ts";
-export type { LargePart, Overflow, Pressure } from "./overflow.ts";
+export type { Overflow, Pressure } from "./overflow.ts";
 export { isRfc, type PolicyName, policyNames } from "./policies/policy.ts";
 export {
   createRecallTool,

@@ -9,7 +9,11 @@ import { estimateTokens, estimateToolOverhead } from "./rfc-message.ts";
  *  provider reported corrects the counter's scale. */
 export interface MessageBudget {
   /** Counts the system text and the tools of a request. */
-  forRequest(request: FixedParts): RequestBudget;
+  forRequest(request: {
+    readonly system?: unknown;
+    readonly tools?: readonly object[] | null | undefined;
+    readonly format: FormatName;
+  }): RequestBudget;
   /** Learns from the usage that the provider reported for the request whose messages had this size. */
   observe(usage: unknown, sentTokens: number): void;
   /** Learns that the provider refused such a request as too long, with its count if it said one. Returns the most tokens
@@ -29,13 +33,7 @@ export interface RequestBudget {
   canGrow(growth: number): boolean;
 }
 
-interface FixedParts {
-  readonly system?: unknown;
-  readonly tools?: readonly object[] | null | undefined;
-  readonly format: FormatName;
-}
-
-interface BudgetOptions {
+export function createMessageBudget(options: {
   readonly policy: PolicyName;
   readonly contextWindow: number;
   readonly workingBudget?: number | undefined;
@@ -44,12 +42,10 @@ interface BudgetOptions {
   readonly model?: string | undefined;
   readonly counter: Counter;
   readonly calibrator?: CalibratorSnapshot | undefined;
-}
-
-export function createMessageBudget(options: BudgetOptions): MessageBudget {
+}): MessageBudget {
   const { policy, model, counter, prefixTokens, contextWindow } = options;
-  const most = contextWindow - options.reserve;
-  const working = Math.min(most, options.workingBudget ?? most);
+  const limit = contextWindow - options.reserve;
+  const working = Math.min(limit, options.workingBudget ?? limit);
   const family = (model === undefined ? undefined : familyOfModel(model)) ?? "claude-5";
   const snapshot = options.calibrator;
   const calibrator = createCalibrator(snapshot === undefined ? { family } : { family, snapshot });
@@ -68,16 +64,15 @@ export function createMessageBudget(options: BudgetOptions): MessageBudget {
             tools: given.length === 0 ? 0 : countTools(given, counter, { format, model }),
           };
       fixed = prefixTokens + counted.system + counted.tools;
-      const taken = isRfc(policy) ? fixed : prefixTokens + sizeClass(counted.system + counted.tools, working);
+      const taken = isRfc(policy) ? fixed : prefixTokens + roundToClass(counted.system + counted.tools, working);
       return {
         tools: counted.tools,
         messages(growth) {
-          const limit = Math.min(most, working * growth);
-          current = limit;
-          const whole = isCalibrated ? correctedLimit(limit, { corrected, contextWindow }) : limit;
+          current = Math.min(limit, working * growth);
+          const whole = isCalibrated ? correctLimit(current, corrected, contextWindow) : current;
           return Math.max(0, whole - taken);
         },
-        canGrow: (growth) => working * growth < most,
+        canGrow: (growth) => working * growth < limit,
       };
     },
     observe(usage, sentTokens) {
@@ -88,6 +83,10 @@ export function createMessageBudget(options: BudgetOptions): MessageBudget {
     refused(sentTokens, tokens) {
       const estimated = fixed + sentTokens;
       const assumed = isCalibrated ? calibrator.correct(estimated) : estimated;
+      // A counter for another family of models counts at least this share less (the calibrator's largest ratio).
+      const maxCounterError = 1.6;
+      // The step for a refusal without numbers.
+      const refusalStep = 1.15;
       const isCounterWrong = tokens !== undefined || (!isCalibrated && assumed * maxCounterError >= current);
       if (!isCounterWrong) return Math.floor(assumed / refusalStep);
       const billed = tokens ?? Math.ceil(Math.max(assumed, current) * refusalStep);
@@ -100,39 +99,20 @@ export function createMessageBudget(options: BudgetOptions): MessageBudget {
   };
 }
 
-/** The step for a refusal without numbers. */
-const refusalStep = 1.15;
-/** A counter for another family of models counts at least this share less (the calibrator's largest ratio). */
-const maxCounterError = 1.6;
-
 /** Rounds the size of system text and tools up to a share of the limit. A date in the system text or one more tool then
  *  changes no decision. Where system text and tools take most of the limit, the steps are finer, because there each
  *  token for messages counts more. */
-function sizeClass(tokens: number, limit: number): number {
+function roundToClass(tokens: number, limit: number): number {
   const step = limit / (tokens <= limit / 2 ? 16 : 64);
   return step <= 0 ? tokens : Math.ceil(Math.ceil(tokens / step) * step);
 }
 
-interface Correction {
-  /** Returns the tokens that the provider would count at most for an estimate. */
-  readonly corrected: (estimate: number) => number;
-  readonly contextWindow: number;
-}
-
-/** Returns the largest estimate whose corrected size is within the limit. The correction applies in steps of 5 %, and not
- *  at all while it is within 10 % and the window still has room. So one process that saw usage and another one that did
- *  not nearly always make the same decisions. */
-function correctedLimit(limit: number, { corrected, contextWindow }: Correction): number {
-  const ratio = limit / Math.max(1, largestEstimate(limit, corrected));
-  if (Math.abs(ratio - 1) <= deadZone && corrected(limit) <= contextWindow) return limit;
-  return Math.floor(limit / (Math.ceil(ratio / correctionStep - 1e-9) * correctionStep));
-}
-
-const deadZone = 0.1;
-const correctionStep = 0.05;
-
-/** Corrections grow with the estimate. */
-function largestEstimate(limit: number, corrected: (estimate: number) => number): number {
+/** Returns the largest estimate whose corrected size is within the limit. `corrected` returns the tokens that the provider
+ *  would count at most for an estimate. The correction applies in steps of 5 %, and not at all while it is within 10 % and
+ *  the window still has room. So one process that saw usage and another one that did not nearly always make the same
+ *  decisions. */
+function correctLimit(limit: number, corrected: (estimate: number) => number, contextWindow: number): number {
+  // Corrections grow with the estimate.
   let fits = 0;
   let beyond = limit * 2 + 1;
   while (beyond - fits > 1) {
@@ -140,7 +120,10 @@ function largestEstimate(limit: number, corrected: (estimate: number) => number)
     if (corrected(estimate) <= limit) fits = estimate;
     else beyond = estimate;
   }
-  return fits;
+  const ratio = limit / Math.max(1, fits);
+  if (Math.abs(ratio - 1) <= 0.1 && corrected(limit) <= contextWindow) return limit;
+  const step = 0.05;
+  return Math.floor(limit / (Math.ceil(ratio / step - 1e-9) * step));
 }
 
 /** Estimates system text and tools as the RFC does, so that its policies put the boundary where the RFC puts it. */

@@ -34,14 +34,11 @@ export interface Pressure {
   readonly largest: readonly LargePart[];
 }
 
-const watchedTurns = 20;
-/** More epochs than this share of the turns are too many. */
-const mostEpochs = 0.25;
-
 /** Returns the pressure on a history, or undefined if epochs are rare enough. It depends on the history and its epochs
  *  alone, so a restart does not change it. */
 export function describePressure(history: TrackedHistory, findLargest: () => LargePart[]): Pressure | undefined {
   const { messages } = history;
+  const watchedTurns = 20;
   let turns = 0;
   let first = messages.length;
   while (first > 0 && turns < watchedTurns) {
@@ -50,7 +47,7 @@ export function describePressure(history: TrackedHistory, findLargest: () => Lar
     if (isTurn) turns++;
   }
   const epochs = history.epochsSince(first);
-  if (turns < watchedTurns || epochs <= mostEpochs * watchedTurns) return undefined;
+  if (turns < watchedTurns || epochs <= watchedTurns / 4) return undefined;
   return { epochs, turns, largest: findLargest() };
 }
 
@@ -64,64 +61,62 @@ export function createLargestFinder(): (history: TrackedHistory, lens: MessageLe
   return (history, lens) => {
     if (known !== history) [known, runs] = [history, []];
     const { messages, versions } = history;
-    const largest: Place[] = [];
+    const largest: LargePlace[] = [];
     for (let run = 0; run * runLength < messages.length; run++) {
       const [start, end] = [run * runLength, Math.min((run + 1) * runLength, messages.length)];
       const version = versions[run];
-      if (runs[run]?.version !== version) runs[run] = { version, size: largestOf(messages, start, end) };
+      if (runs[run]?.version !== version) {
+        const ofRun: LargePlace[] = [];
+        addLarge(ofRun, messages, { start, end });
+        runs[run] = { version, size: ofRun[0]?.tokens ?? 0 };
+      }
       if ((runs[run]?.size ?? 0) <= (largest[maxLargest - 1]?.tokens ?? 0)) continue;
-      for (let index = start; index < end; index++) addPlaces(largest, messages[index] as TrackedMessage, index);
+      addLarge(largest, messages, { start, end });
     }
     return largest.map((place) => describe(messages, place, lens));
   };
 }
 
-function largestOf(messages: readonly TrackedMessage[], start: number, end: number): number {
-  let most = 0;
-  for (let index = start; index < end; index++) most = Math.max(most, largestIn(messages[index] as TrackedMessage));
-  return most;
-}
-
-function largestIn({ original, decisions, sent }: TrackedMessage): number {
-  if (sent === undefined) return 0;
-  let most = 0;
-  for (const [part, { tokens }] of original.parts.entries()) if (tokens > most && !decisions.has(part)) most = tokens;
-  return most;
-}
-
-function addPlaces(largest: Place[], { original, decisions, sent }: TrackedMessage, index: number): void {
-  if (sent === undefined) return;
-  for (const [part, { tokens }] of original.parts.entries()) {
-    if (tokens <= (largest[maxLargest - 1]?.tokens ?? 0) || decisions.has(part)) continue;
-    insert(largest, { index, part, tokens });
-  }
-}
-
-interface Place {
+interface LargePlace {
   readonly index: number;
   readonly part: number;
   readonly tokens: number;
 }
 
-function insert(largest: Place[], place: Place): void {
-  const smaller = largest.findIndex(({ tokens }) => tokens < place.tokens);
-  largest.splice(smaller < 0 ? largest.length : smaller, 0, place);
-  largest.length = Math.min(largest.length, maxLargest);
+/** Adds the parts of messages that belong to the largest so far. */
+function addLarge(
+  largest: LargePlace[],
+  messages: readonly TrackedMessage[],
+  { start, end }: { start: number; end: number },
+): void {
+  for (let index = start; index < end; index++) {
+    const { original, decisions, sent } = messages[index] as TrackedMessage;
+    if (sent === undefined) continue;
+    for (const [part, { tokens }] of original.parts.entries()) {
+      if (tokens <= (largest[maxLargest - 1]?.tokens ?? 0) || decisions.has(part)) continue;
+      const smaller = largest.findIndex((place) => place.tokens < tokens);
+      largest.splice(smaller < 0 ? largest.length : smaller, 0, { index, part, tokens });
+      largest.length = Math.min(largest.length, maxLargest);
+    }
+  }
 }
 
-function describe(messages: readonly TrackedMessage[], { index, part, tokens }: Place, lens: MessageLens): LargePart {
+function describe(
+  messages: readonly TrackedMessage[],
+  { index, part, tokens }: LargePlace,
+  lens: MessageLens,
+): LargePart {
   const { source } = messages[index] as TrackedMessage;
   // Read the message again: the tracked parts may belong to an equal object of an earlier call.
   const { role, parts } = lens.read(source, index);
   const { kind, value } = parts[part] as CountedPart;
-  return { path: `messages[${index}]${placeOf(value, source)}`, role, kind, tokens };
-}
-
-/** Returns the part's path inside its message, or "" if the part is the whole message or a plain text. */
-function placeOf(value: unknown, source: object): string {
+  let path = `messages[${index}]`;
+  // A part that is the whole message, or a plain text, has no place inside of it.
   for (const [name, list] of Object.entries(source)) {
     const at = typeof value === "object" && Array.isArray(list) ? list.indexOf(value) : -1;
-    if (at >= 0) return `.${name}[${at}]`;
+    if (at < 0) continue;
+    path += `.${name}[${at}]`;
+    break;
   }
-  return "";
+  return { path, role, kind, tokens };
 }

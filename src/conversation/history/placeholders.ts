@@ -1,7 +1,7 @@
 /** Placeholders for trimmed content. A placeholder is short and never changes once it is written. */
 import { type CountedPart, inputOf, subjectOf, textsOf } from "../../core/messages/index.ts";
 import { isPlainObject } from "../../core/text/index.ts";
-import { shortInput, textOf } from "./apply-decisions.ts";
+import { readText, shortInput } from "./apply-decisions.ts";
 import type { ReplaceDecision } from "./decision-log.ts";
 import type { Decide } from "./draft.ts";
 
@@ -10,21 +10,16 @@ export type PlaceholderStyle = "plain" | "descriptive";
 export const plainPlaceholder = "[trimmed]";
 export const plain: Decide = () => ({ action: "replace", text: plainPlaceholder });
 
-/** How the placeholders of one epoch are written. */
-export interface PlaceholderForm {
-  readonly style: PlaceholderStyle;
-  /** Whether to name the ids for `recall`. Without a tool that takes them they only cost tokens. */
-  readonly hasRecall: boolean;
-}
-
-/** Makes the placeholder of a part. `callOf` returns the tool call that a result answers, and a call itself. */
-export type DescribePart = (part: CountedPart, callOf: FindCall) => (id: string) => ReplaceDecision;
+/** Makes the placeholder of a part. `findCall` returns the tool call that a result answers, and a call itself. */
+export type DescribePart = (part: CountedPart, findCall: FindCall) => (createId: () => string) => ReplaceDecision;
 export type FindCall = (part: CountedPart) => CountedPart | undefined;
 
-export function describePart({ style, hasRecall }: PlaceholderForm): DescribePart {
-  return (part, callOf) => (id) => {
-    const facts = style === "plain" ? undefined : description(part, callOf(part));
-    const known = hasRecall ? `; recall id ${id}` : "";
+/** Returns how the placeholders of one epoch are written. `hasRecall` says whether they name the ids for `recall`:
+ *  without a tool that takes ids, these only cost tokens. */
+export function createDescriber(style: PlaceholderStyle, hasRecall: boolean): DescribePart {
+  return (part, findCall) => (createId) => {
+    const facts = style === "plain" ? undefined : describe(part, findCall(part));
+    const known = hasRecall ? `; recall id ${createId()}` : "";
     const text = facts === undefined ? plainPlaceholder : `[trimmed: ${facts}${known}]`;
     return { action: "replace", text, ...(part.kind === "tool_call" && { keeps: longestField }) };
   };
@@ -35,11 +30,11 @@ const longestField = 120;
 
 /** Whether the part consists of a placeholder only, possibly one that an earlier trimmer wrote. */
 export function isPlaceholder(part: CountedPart): boolean {
-  if (part.tokens > maxPlaceholderTokens) return false;
-  return part.kind === "tool_call" ? isShortInput(inputOf(part)) : written.test(textOf(part));
+  const maxTokens = 300;
+  if (part.tokens > maxTokens) return false;
+  return part.kind === "tool_call" ? isShortInput(inputOf(part)) : written.test(readText(part));
 }
 
-const maxPlaceholderTokens = 300;
 const endsWritten = /\[trimmed(?:: [^[\]\n]*)?\]$/;
 const written = new RegExp(`^${endsWritten.source}`);
 
@@ -53,19 +48,17 @@ function isShortInput(input: unknown): boolean {
   return again !== undefined && Object.entries(again).every(([name, value]) => value === input[name]);
 }
 
-function description(part: CountedPart, call: CountedPart | undefined): string {
+function describe(part: CountedPart, call: CountedPart | undefined): string {
   const isCall = part.kind === "tool_call";
   const name = [call?.toolName ?? part.toolName ?? kindWords[part.kind], subjectOf(call && inputOf(call))];
   // A call has its name and its path beside the placeholder.
   const facts = isCall ? [] : [name.filter((word) => word !== undefined && word !== "").join(" ")];
-  const text = isCall ? longestOf(textsOf(part)) : textOf(part);
-  const lines = text.replace(/\n$/, "").split("\n").length;
+  const texts = isCall ? textsOf(part) : [readText(part)];
+  const text = texts.reduce((longest, each) => (each.length > longest.length ? each : longest), "");
+  let lines = 1;
+  for (let at = text.indexOf("\n"); at >= 0 && at < text.length - 1; at = text.indexOf("\n", at + 1)) lines++;
   if (lines > 1) facts.push(`${lines} lines`);
   return facts.join(", ") || "input";
-}
-
-function longestOf(texts: readonly string[]): string {
-  return texts.reduce((longest, text) => (text.length > longest.length ? text : longest), "");
 }
 
 const kindWords: Readonly<Record<CountedPart["kind"], string>> = {

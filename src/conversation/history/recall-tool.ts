@@ -33,7 +33,7 @@ export function createRecallTool(
   source: RecallSource,
   findOther: (id: string) => Promise<string | undefined> = async () => undefined,
 ): RecallTool {
-  const { recall, listTrimmed } = readerOf(source);
+  const { recall, listTrimmed } = openSource(source);
   return {
     definition,
     instructions:
@@ -66,24 +66,21 @@ const definition: RecallDefinition = {
 
 /** Whether tools of a request, in any format, include one with which the model can recall by id. */
 export function hasRecallTool(tools: readonly object[] | null | undefined): boolean {
-  return Array.isArray(tools) && tools.some((tool) => namesOfTool(tool).some((name) => recallName.test(name)));
+  // Clients put the name of an MCP server before the names of its tools.
+  const recallName = /^(?:.*__|plimsoll[_.-])?recall$/;
+  if (!Array.isArray(tools)) return false;
+  return tools.some((tool) => {
+    // Gemini lists functions in one tool, and OpenAI's chat has the name one level further down.
+    const { name, function: inner, functionDeclarations: functions } = Object(tool) as Fields;
+    const nested = Array.isArray(functions) ? functions : [];
+    const names = [name, Object(inner).name, ...nested.map((each) => Object(each).name)];
+    return names.some((each) => typeof each === "string" && recallName.test(each));
+  });
 }
 
-// Clients put the name of an MCP server before the names of its tools.
-const recallName = /^(?:.*__|plimsoll[_.-])?recall$/;
-
-/** Gemini lists functions in one tool, and OpenAI's chat has the name one level further down. */
-function namesOfTool(tool: unknown): string[] {
-  const { name, function: inner, functionDeclarations: functions } = Object(tool) as Fields;
-  const nested = Array.isArray(functions) ? functions : [];
-  const named = [name, Object(inner).name, ...nested.map((each) => Object(each).name)];
-  return named.filter((each) => typeof each === "string");
-}
-
-type Reader = Pick<Trimmer, "recall" | "listTrimmed">;
-
-function readerOf(source: RecallSource): Reader {
-  if (typeof Reflect.get(Object(source), "recall") === "function") return source as Reader;
+function openSource(source: RecallSource): Pick<Trimmer, "recall" | "listTrimmed"> {
+  if (typeof Reflect.get(Object(source), "recall") === "function")
+    return source as Pick<Trimmer, "recall" | "listTrimmed">;
   const { store, sessionId } = Object(source) as { store?: Store; sessionId?: string };
   if (store === undefined || typeof sessionId !== "string") {
     throw new ContextError("invalid_argument", "recallTool needs a trimmer, or a store and a sessionId", {
@@ -94,14 +91,8 @@ function readerOf(source: RecallSource): Reader {
   return { recall: (id) => saved.recall(id, undefined, []), listTrimmed: () => saved.list([], []) };
 }
 
-interface RecallInput {
-  readonly id?: string | undefined;
-  readonly grep?: string | undefined;
-  readonly line: number;
-}
-
 /** Models send empty texts and nulls for what they leave out. */
-function readInput(input: unknown): RecallInput {
+function readInput(input: unknown): { id: string | undefined; grep: string | undefined; line: number } {
   const { id, grep, line } = Object(typeof input === "string" ? parse(input) : input) as Fields;
   const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
   const from = Number(line ?? 1);
@@ -116,15 +107,14 @@ function parse(text: string): unknown {
   }
 }
 
-// About 5,000 tokens: a recalled part must not fill the window again.
-const maxCharacters = 16_000;
 const maxLines = 100;
 
 function showText(id: string, found: string | undefined, from: number): string {
   if (found === undefined) return `Nothing is stored under ${id}. Call recall without input for a list.`;
   const lines = splitLines(found);
   if (from > lines.length) return `${id} has only ${countNoun(lines.length, "line")}.`;
-  let left = maxCharacters;
+  // About 5,000 tokens: a recalled part must not fill the window again.
+  let left = 16_000;
   const after = lines.slice(from - 1);
   const end = after.findIndex(({ text }) => {
     left -= text.length + 1;
@@ -137,14 +127,14 @@ function showText(id: string, found: string | undefined, from: number): string {
 /** Lists the newest parts first. */
 function listAll(trimmed: readonly Recalled[]): string {
   if (trimmed.length === 0) return "Nothing was trimmed.";
-  const shown = trimmed.toReversed().slice(0, maxLines).map(describe);
-  return [...shown, ...more(trimmed.length - shown.length, "older part")].join("\n");
-}
-
-function describe({ id, kind, toolName, text }: Recalled): string {
-  const lines = splitLines(text);
-  const what = [kind.replace("_", " "), toolName].filter((each) => each !== undefined).join(" ");
-  return `${id} ${what}, ${countNoun(lines.length, "line")}: ${excerpt(lines.find((line) => line.text.trim() !== "")?.text ?? "")}`;
+  const listed = trimmed.toReversed().slice(0, maxLines);
+  const lines = listed.map(({ id, kind, toolName, text }) => {
+    const read = splitLines(text);
+    const what = [kind.replace("_", " "), toolName].filter((each) => each !== undefined).join(" ");
+    const first = read.find((line) => line.text.trim() !== "")?.text ?? "";
+    return `${id} ${what}, ${countNoun(read.length, "line")}: ${excerpt(first)}`;
+  });
+  return [...lines, ...countOmitted(trimmed.length - listed.length, "older part")].join("\n");
 }
 
 function search(trimmed: readonly Recalled[], grep: string): string {
@@ -156,10 +146,10 @@ function search(trimmed: readonly Recalled[], grep: string): string {
     }),
   );
   if (hits.length === 0) return `No trimmed part contains ${JSON.stringify(grep)}.`;
-  return [...hits.slice(0, maxLines), ...more(hits.length - maxLines, "further line")].join("\n");
+  return [...hits.slice(0, maxLines), ...countOmitted(hits.length - maxLines, "further line")].join("\n");
 }
 
-function more(count: number, noun: string): string[] {
+function countOmitted(count: number, noun: string): string[] {
   return count > 0 ? [`[${countNoun(count, noun)} not shown]`] : [];
 }
 

@@ -5,7 +5,7 @@ import { describe, expect, it, test } from "vitest";
 import { headroomTarget } from "./policies/rfc.ts";
 import { advanceBoundary, type BoundaryInput, budgetThreshold } from "./rfc-boundary.ts";
 import { reduceContextWithBudget } from "./rfc-context.ts";
-import { estimateTokens, estimateToolOverhead, finalEstimate, type RfcMessage, tokensOf } from "./rfc-message.ts";
+import { countTokens, estimateTokens, estimateToolOverhead, finalEstimate, type RfcMessage } from "./rfc-message.ts";
 import { reduceContext, removeXmlTag } from "./rfc-repairs.ts";
 
 type BudgetOptions = Parameters<typeof reduceContextWithBudget>[1];
@@ -411,7 +411,7 @@ describe("the boundary", () => {
     const say = (user: string, assistant: string) =>
       messages.push({ role: "user", content: user }, { role: "assistant", content: assistant });
     const reduce = (previous: number) => {
-      const tokens = messages.map(tokensOf);
+      const tokens = messages.map(countTokens);
       return advanceBoundary({
         roles: messages.map(({ role }) => role),
         full: tokens.map(({ full }) => full),

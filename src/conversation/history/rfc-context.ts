@@ -3,8 +3,8 @@
 
 import { isAmount, isPlainObject, isWhole, refuseUnknownOptions, refuseValue } from "../../core/text/index.ts";
 import { plainPlaceholder } from "./placeholders.ts";
-import { advanceBoundary, type BoundaryInput, budgetThreshold } from "./rfc-boundary.ts";
-import { estimateToolOverhead, finalEstimate, type RfcMessage, type RfcPart, tokensOf } from "./rfc-message.ts";
+import { advanceBoundary, budgetThreshold } from "./rfc-boundary.ts";
+import { countTokens, estimateToolOverhead, finalEstimate, type RfcMessage, type RfcPart } from "./rfc-message.ts";
 import { boundaryIn } from "./rfc-metadata.ts";
 import { reduceContext } from "./rfc-repairs.ts";
 
@@ -55,8 +55,11 @@ function reduceChecked(
   const toolTokens = estimateToolOverhead(budget.tools);
   const threshold = budgetThreshold(budget.contextWindow, options.contextBudgetThreshold);
   const reduced = reduceContext(messages);
+  const counts = reduced.map(countTokens);
   const { boundary, tokens } = advanceBoundary({
-    ...measured(reduced),
+    roles: reduced.map(({ role }) => role),
+    full: counts.map(({ full }) => full),
+    trimmed: counts.map(({ trimmed }) => trimmed),
     previous,
     keep: options.keepLastNAssistantMessages,
     estimate: (rawTokens) => finalEstimate(rawTokens) + toolTokens,
@@ -69,15 +72,6 @@ function reduceChecked(
     messages: reduced.map((message, index) => (index < boundary ? trimMessage(message) : message)),
     metadata: isUntouched ? (budget.metadata ?? undefined) : withBoundary(budget.metadata, boundary),
     ...(isOver && { overflow: { tokens, threshold } }),
-  };
-}
-
-function measured(messages: readonly RfcMessage[]): Pick<BoundaryInput, "roles" | "full" | "trimmed"> {
-  const tokens = messages.map(tokensOf);
-  return {
-    roles: messages.map(({ role }) => role),
-    full: tokens.map(({ full }) => full),
-    trimmed: tokens.map(({ trimmed }) => trimmed),
   };
 }
 
@@ -102,9 +96,6 @@ function trimPart(part: RfcPart): RfcPart {
   if (part.type !== "tool_result" || part.content === plainPlaceholder) return part;
   return { ...part, content: plainPlaceholder };
 }
-
-// The RFC's two repairs of a history (section 7.2): roles alternate, and a call has one result. A message that needs
-// no repair stays the same object.
 
 /** Reduces histories before they go to a model. `createContextManager` returns the RFC's own; an agent accepts any
  *  other. */
@@ -133,7 +124,7 @@ export function createContextManager(options: ContextManagerOptions = {}): Conte
   return {
     reduceContext,
     reduceContextWithBudget(messages, budget) {
-      refuseUnknownOptions(fieldsOf(budget), budgetOptions);
+      refuseUnknownOptions(checkObject(budget), budgetOptions);
       return reduceChecked(messages, budget, checked);
     },
   };
@@ -176,7 +167,7 @@ const managerOptions: readonly (keyof ContextManagerOptions)[] = [
 
 /** Throws on a wrong value, and on an option that is neither the manager's nor one of the `others`. */
 function checkManagerOptions(options: ContextManagerOptions, others: readonly string[] = []): CheckedManagerOptions {
-  refuseUnknownOptions(fieldsOf(options), [...managerOptions, ...others]);
+  refuseUnknownOptions(checkObject(options), [...managerOptions, ...others]);
   const keepLastNAssistantMessages = options.keepLastNAssistantMessages ?? 10;
   const contextBudgetThreshold = options.contextBudgetThreshold ?? 0.8;
   if (!isWhole(keepLastNAssistantMessages)) {
@@ -190,11 +181,11 @@ function checkManagerOptions(options: ContextManagerOptions, others: readonly st
 
 /** Returns the boundary in the metadata, or 0 if there is none. */
 function checkBudget(budget: ContextBudget): number {
-  const { contextWindow, metadata } = fieldsOf(budget);
+  const { contextWindow, metadata } = checkObject(budget);
   if (!isAmount(contextWindow)) refuseValue("contextWindow", contextWindow, { wanted: "a number of tokens from 0" });
   return boundaryIn(metadata);
 }
 
-function fieldsOf<Options extends object>(options: Options): Options {
+function checkObject<Options extends object>(options: Options): Options {
   return isPlainObject(options) ? options : refuseValue("options", options, { wanted: "an object" });
 }

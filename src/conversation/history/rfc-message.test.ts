@@ -5,13 +5,13 @@ import { ContextError } from "../../core/errors.ts";
 import { budgetThreshold } from "./rfc-boundary.ts";
 import { type ContextMetadata, type ReducedContext, reduceContextWithBudget } from "./rfc-context.ts";
 import {
+  countTokens,
   estimateTokens,
   estimateToolOverhead,
   finalEstimate,
   type RfcMessage,
   type RfcPart,
   readMessages,
-  tokensOf,
 } from "./rfc-message.ts";
 import { dedupToolResults, mergeConsecutiveSameRole, reduceContext } from "./rfc-repairs.ts";
 
@@ -151,7 +151,7 @@ describe("the RFC's estimate of messages", () => {
   it("counts a part of an unknown kind as its JSON", () => {
     const part = { type: "audio", data: "x".repeat(100) };
     const expected = 8 + 3 + Math.ceil(JSON.stringify(part).length / 3.5);
-    expect(tokensOf(user([part]) as RfcMessage)).toEqual({ full: expected, trimmed: expected });
+    expect(countTokens(user([part]) as RfcMessage)).toEqual({ full: expected, trimmed: expected });
   });
 
   it("estimates a message after trimming", () => {
@@ -165,8 +165,8 @@ describe("the RFC's estimate of messages", () => {
       if (part.type === "text") return { ...part, text: "[trimmed]" };
       return part.type === "tool_result" ? { ...part, content: "[trimmed]" } : part;
     });
-    const { trimmed } = tokensOf({ role: "assistant", content } as RfcMessage);
-    expect(trimmed).toBe(tokensOf({ role: "assistant", content: placeholders } as RfcMessage).full);
+    const { trimmed } = countTokens({ role: "assistant", content } as RfcMessage);
+    expect(trimmed).toBe(countTokens({ role: "assistant", content: placeholders } as RfcMessage).full);
   });
 
   it("rounds up once for the whole list", () => {

@@ -38,7 +38,8 @@ function readMessage(value: unknown, path: string): RfcMessage {
   const message = fieldsAt(value, path);
   const { role } = message;
   if (!rfcRoles.includes(role as RfcRole)) {
-    failAt(`${path}.role`, `must be one of ${rfcRoles.join(", ")}, not ${shown(role)}`);
+    const given = typeof role === "string" ? `"${role}"` : typeName(role);
+    failAt(`${path}.role`, `must be one of ${rfcRoles.join(", ")}, not ${given}`);
   }
   const { content, ...others } = withParts(message, path);
   if (typeof content === "string") return message as unknown as RfcMessage;
@@ -91,7 +92,7 @@ function checkPart(value: unknown, path: string): void {
     case "tool_call":
       optionalString(part, "id", path);
       stringAt(part, "name", path);
-      jsonAt(argsOf(part), `${path}.${part.args === undefined ? "input" : "args"}`);
+      jsonAt(readArguments(part), `${path}.${part.args === undefined ? "input" : "args"}`);
       return;
     case "tool_result":
       optionalString(part, "tool_use_id", path);
@@ -108,12 +109,8 @@ function optionalString(fields: Readonly<Record<string, unknown>>, key: string, 
   return fields[key] === undefined || fields[key] === null ? undefined : stringAt(fields, key, path);
 }
 
-function argsOf(call: { readonly args?: unknown; readonly input?: unknown }): unknown {
+function readArguments(call: { readonly args?: unknown; readonly input?: unknown }): unknown {
   return call.args ?? call.input ?? {};
-}
-
-function shown(value: unknown): string {
-  return typeof value === "string" ? `"${value}"` : typeName(value);
 }
 
 /**
@@ -129,7 +126,7 @@ function shown(value: unknown): string {
  */
 export function estimateTokens(messages: readonly object[]): number {
   let rawTokens = 0;
-  for (const message of readMessages(messages)) rawTokens += tokensOf(message).full;
+  for (const message of readMessages(messages)) rawTokens += countTokens(message).full;
   return finalEstimate(rawTokens);
 }
 
@@ -153,13 +150,13 @@ export function estimateToolOverhead(tools?: readonly object[] | null): number {
   return tokens;
 }
 
-/** Adds the 5 % of safety to a sum of `tokensOf`. The result is compared with the threshold. */
+/** Adds the 5 % of safety to a sum of `countTokens`. The result is compared with the threshold. */
 export function finalEstimate(rawTokens: number): number {
-  return Math.ceil(rawTokens * safetyFactor);
+  return Math.ceil(rawTokens * 1.05);
 }
 
 /** Returns the tokens of a message before the 5 % of safety, as it is and after trimming. */
-export function tokensOf({ content }: RfcMessage): { full: number; trimmed: number } {
+export function countTokens({ content }: RfcMessage): { full: number; trimmed: number } {
   if (typeof content === "string") {
     return { full: rfcCosts.message + textTokens(content), trimmed: rfcCosts.message + placeholderTokens };
   }
@@ -172,11 +169,6 @@ export function tokensOf({ content }: RfcMessage): { full: number; trimmed: numb
   }
   return { full, trimmed };
 }
-
-const safetyFactor = 1.05;
-const toolOverhead = 8;
-// Covers the JSON around a definition: property names, wrappers and lists of required fields.
-const toolFactor = 1.2;
 
 /** The RFC's costs of what is not text. */
 export const rfcCosts = {
@@ -198,7 +190,7 @@ function partTokens(part: RfcPart): number {
     case "tool_use":
     case "tool_call":
       return rfcCosts.ofBytes(
-        Buffer.byteLength(part.name) + Buffer.byteLength(jsonAt(argsOf(part), "args")) + rfcCosts.wrapperBytes,
+        Buffer.byteLength(part.name) + Buffer.byteLength(jsonAt(readArguments(part), "args")) + rfcCosts.wrapperBytes,
       );
     case "tool_result":
       return rfcCosts.ofBytes(Buffer.byteLength(part.content) + rfcCosts.wrapperBytes);
@@ -223,7 +215,8 @@ function toolTokens(tool: unknown, path: string): number {
   const description = optionalString(fields, "description", path) ?? "";
   const schema = jsonAt(fields.input_schema ?? fields.inputSchema ?? fields.parameters, `${path}.input_schema`);
   const bytes = Buffer.byteLength(name) + Buffer.byteLength(description) + Buffer.byteLength(schema);
-  return rfcCosts.ofBytes(Math.ceil(bytes * toolFactor)) + toolOverhead;
+  // The factor covers the JSON around a definition: property names, wrappers and lists of required fields.
+  return rfcCosts.ofBytes(Math.ceil(bytes * 1.2)) + 8;
 }
 
 function textTokens(text: string): number {

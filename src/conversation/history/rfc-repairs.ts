@@ -86,7 +86,10 @@ function mergeNeighbours(
     const first = messages[index] as RfcMessage;
     let end = index + 1;
     while (messages[end]?.role === first.role) end++;
-    const run = end === index + 1 ? first : joined(messages.slice(index, end), first);
+    const run =
+      end === index + 1
+        ? first
+        : { ...first, content: messages.slice(index, end).flatMap(({ content }) => readParts(content)) };
     merged.push(placeholderFor(index, end) ?? run);
     index = end;
   }
@@ -101,11 +104,7 @@ function dropRepeatedResults(messages: readonly RfcMessage[]): readonly RfcMessa
   });
 }
 
-function joined(run: readonly RfcMessage[], first: RfcMessage): RfcMessage {
-  return { ...first, content: run.flatMap(({ content }) => partsOf(content)) };
-}
-
-function partsOf(content: RfcMessage["content"]): readonly RfcPart[] {
+function readParts(content: RfcMessage["content"]): readonly RfcPart[] {
   if (typeof content !== "string") return content;
   return content === "" ? [] : [{ type: "text", text: content }];
 }

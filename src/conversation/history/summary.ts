@@ -58,18 +58,22 @@ export async function summariseEpoch(
   draft: HistoryDraft,
   options: SummaryOptions,
 ): Promise<SummaryOutcome | undefined> {
-  const placed = placedDigest(draft);
+  const placed = draft.entries.findLast(
+    (entry): entry is Placed =>
+      readDigest(entry) !== undefined && draft.messages[entry.message]?.decisions.get(entry.part)?.id === entry.id,
+  );
   if (placed === undefined) return undefined;
   const { waitMs, budget, counter } = options;
-  const { parts, previous } = removedParts(draft, options);
-  const maxTokens = Math.floor(summaryShare * budget);
+  const { parts, previous } = collectRemoved(draft, options);
+  const maxTokens = Math.floor(0.04 * budget);
   const { digest } = placed.decision;
   // The only clock of the trimmer: a function that hangs must not hold back the request.
-  const signal = AbortSignal.timeout(Math.min(waitMs, longestWaitMs));
+  // A timer has 31 bits.
+  const signal = AbortSignal.timeout(Math.min(waitMs, 2 ** 31 - 1));
   const answer = await ask(options.summarise, { parts, ...previous, digest, maxTokens, signal });
   if (typeof answer !== "object") return answer;
-  const summary = framed(answer.text, { counter, maxTokens });
-  if (summary.text === undefined) return summary.outcome;
+  const summary = frameSummary(answer.text, { counter, maxTokens });
+  if (typeof summary === "string") return summary;
   const place = (text: string): void => {
     draft.decide(placed.message, new Map([[placed.part, () => ({ ...placed.decision, digest: text })]]));
   };
@@ -79,44 +83,33 @@ export async function summariseEpoch(
   return "too-long";
 }
 
-// A timer has 31 bits.
-const longestWaitMs = 2 ** 31 - 1;
-/** The share of the message budget that a summary may take. */
-const summaryShare = 0.04;
 /** A digest never begins like this, so it shows which one is a summary. */
 const head = "[summary of what was trimmed earlier:\n";
 
 type Placed = Omit<LoggedDecision, "decision"> & { readonly decision: ReplaceDecision & { readonly digest: string } };
 
-function placedDigest({ entries, messages }: HistoryDraft): Placed | undefined {
-  return entries.findLast(
-    (entry): entry is Placed =>
-      digestOf(entry) !== undefined && messages[entry.message]?.decisions.get(entry.part)?.id === entry.id,
-  );
-}
-
-function digestOf({ decision }: LoggedDecision): string | undefined {
+function readDigest({ decision }: LoggedDecision): string | undefined {
   return decision.action === "replace" ? decision.digest : undefined;
 }
 
 /** Collects what is trimmed now and was not trimmed yet when the last summary was written. */
-function removedParts(
+function collectRemoved(
   { messages }: HistoryDraft,
   { ledger, after }: SummaryOptions,
 ): { readonly parts: readonly Recalled[]; readonly previous: Pick<RemovedContent, "previous"> } {
   const epochs = after === undefined ? [] : (ledger.pathTo(after, undefined) ?? []);
   const entries = epochs.map(ledger.entriesOf);
-  const isSummary = (entry: LoggedDecision): boolean => digestOf(entry)?.startsWith(head) === true;
+  const isSummary = (entry: LoggedDecision): boolean => readDigest(entry)?.startsWith(head) === true;
   const last = entries.findLastIndex((each) => each.some(isSummary));
-  const told = new Set<string>();
-  for (const each of entries.slice(0, last + 1)) for (const { message, part } of each) told.add(`${message} ${part}`);
+  const known = new Set<string>();
+  for (const each of entries.slice(0, last + 1)) for (const { message, part } of each) known.add(`${message} ${part}`);
   const parts = [...messages.entries()].flatMap(([index, { decisions }]) =>
     [...decisions.values()].flatMap((entry) =>
-      told.has(`${index} ${entry.part}`) ? [] : (recallFrom(messages, entry) ?? []),
+      known.has(`${index} ${entry.part}`) ? [] : (recallFrom(messages, entry) ?? []),
     ),
   );
   const summary = entries[last]?.findLast(isSummary);
-  const text = summary === undefined ? undefined : digestOf(summary)?.slice(head.length, -1);
+  const text = summary === undefined ? undefined : readDigest(summary)?.slice(head.length, -1);
   return { parts, previous: text === undefined ? {} : { previous: text } };
 }
 
@@ -137,23 +130,18 @@ async function ask(
   }
 }
 
-type Framed =
-  | { readonly text: string }
-  | { readonly text?: undefined; readonly outcome: Exclude<SummaryOutcome, "used" | "timed-out"> };
-
-function framed(answer: unknown, { counter, maxTokens }: { counter: Counter; maxTokens: number }): Framed {
-  if (typeof answer !== "string") return { outcome: "failed" };
+function frameSummary(
+  answer: unknown,
+  { counter, maxTokens }: { counter: Counter; maxTokens: number },
+): { readonly text: string } | SummaryOutcome {
+  if (typeof answer !== "string") return "failed";
   // A token of a hundred characters does not exist in prose. Counting a text of that size would only take time.
-  if (answer.length > 100 * maxTokens) return { outcome: "too-long" };
+  if (answer.length > 100 * maxTokens) return "too-long";
   const clean = answer
     .replace(/\r\n?/g, "\n")
-    .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}]/gu, keepBreaks)
+    .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}]/gu, (character) => (/[\n\t]/.test(character) ? character : ""))
     .trim();
-  if (clean === "") return { outcome: "empty" };
+  if (clean === "") return "empty";
   const text = `${head}${clean}]`;
-  return counter.count(text) <= maxTokens ? { text } : { outcome: "too-long" };
-}
-
-function keepBreaks(character: string): string {
-  return character === "\n" || character === "\t" ? character : "";
+  return counter.count(text) <= maxTokens ? { text } : "too-long";
 }

@@ -11,9 +11,8 @@ import {
   takeSnapshot,
   withFramedResults,
 } from "../../core/messages/index.ts";
-import type { KeyedHash } from "../../core/text/index.ts";
 import { applyDecisions, type Decisions } from "./apply-decisions.ts";
-import type { Anchor, Boundary, DecisionIndex, Epoch, LoggedDecision } from "./decision-log.ts";
+import type { Anchor, DecisionIndex, Epoch, LoggedDecision } from "./decision-log.ts";
 
 export interface TrackedMessage {
   /** The caller's latest object with this content. */
@@ -67,12 +66,6 @@ export interface TrackedHistory extends Omit<SentView, "reset"> {
 /** The number of messages that have one version. */
 export const runLength = 64;
 
-const start: Boundary = { boundary: 0, collapsed: 0 };
-
-// Clients edit their newest messages in place (a streamed answer, one more result). Those that were the newest on
-// the previous call are compared with what they were then.
-const recent = 8;
-
 /** How messages are read. */
 export interface HistoryReader {
   readonly lens: MessageLens;
@@ -120,27 +113,26 @@ export function createTrackedHistory(reader: HistoryReader, ledger: DecisionInde
     held: [],
   };
   const { totals, view, versions } = state;
-  const boundary = (): Boundary => epochOf(state) ?? start;
   return {
     messages: tracked,
     versions,
     totals,
     get boundary() {
-      return boundary().boundary;
+      return currentEpoch(state)?.boundary ?? 0;
     },
     get collapsed() {
-      return boundary().collapsed;
+      return currentEpoch(state)?.collapsed ?? 0;
     },
     get epoch() {
       return state.held.at(-1);
     },
     get growth() {
-      return epochOf(state)?.growth ?? 1;
+      return currentEpoch(state)?.growth ?? 1;
     },
     get decidedUpTo() {
-      return epochOf(state)?.at.message ?? 0;
+      return currentEpoch(state)?.at.message ?? 0;
     },
-    has: (anchor) => has(state, anchor),
+    has: ({ message, chain }) => tracked[message]?.chain === chain,
     epochsSince(message) {
       const last = state.held.at(-1);
       return last === undefined ? 0 : ledger.countSince(last, message);
@@ -148,7 +140,8 @@ export function createTrackedHistory(reader: HistoryReader, ledger: DecisionInde
     follow(messages, known = 0) {
       rewind(state, countUnchanged(state, messages, known));
       const unchanged = Math.min(state.followed, tracked.length);
-      for (let index = tracked.length; index < messages.length; index++) append(state, messages[index] as object);
+      for (let index = tracked.length; index < messages.length; index++)
+        attach(state, readMessage(state, messages[index] as object));
       state.followed = tracked.length;
       return unchanged;
     },
@@ -183,13 +176,9 @@ interface State {
   readonly held: number[];
 }
 
-function epochOf({ held, ledger }: State): Epoch | undefined {
+function currentEpoch({ held, ledger }: State): Epoch | undefined {
   const last = held.at(-1);
   return last === undefined ? undefined : ledger.ledger.epochs[last];
-}
-
-function has({ tracked }: State, { message, chain }: Anchor): boolean {
-  return tracked[message]?.chain === chain;
 }
 
 /** Counts how many messages from the start did not change. Equal content in another object counts; that object is then
@@ -197,7 +186,9 @@ function has({ tracked }: State, { message, chain }: Anchor): boolean {
 function countUnchanged(state: State, messages: readonly object[], known: number): number {
   const { sources } = state;
   const common = Math.min(messages.length, sources.length);
-  const settled = common - recent;
+  // Clients edit their newest messages in place (a streamed answer, one more result). Those that were the newest on the
+  // previous call are compared with what they were then.
+  const settled = common - 8;
   let index = Math.min(known, common);
   while (index < settled && sources[index] === messages[index]) index++;
   for (; index < common; index++) {
@@ -208,7 +199,7 @@ function countUnchanged(state: State, messages: readonly object[], known: number
         ? isSameAs(sources[index] as object, source)
         : (state.tracked[index] as TrackedMessage).isUnchanged(source);
     if (isSame) replaceSource(state, index, source);
-    else if (!hasSameHash(state, index, source)) return index;
+    else if (!takeSameHash(state, index, source)) return index;
   }
   return common;
 }
@@ -218,11 +209,11 @@ function isSameAs(known: object, source: object): boolean {
 }
 
 /** The content is also the same if only cache markers differ, or the form of a result. */
-function hasSameHash(state: State, index: number, source: object): boolean {
+function takeSameHash(state: State, index: number, source: object): boolean {
   const known = state.tracked[index] as TrackedMessage;
   const { reader } = state;
   if (isPlain(source) !== known.isPlain || hashAt(source, index, reader) !== known.hash) return false;
-  render(state, index, { ...known, source, isUnchanged: comparison(source, reader) }, known.decisions);
+  render(state, index, { ...known, source, isUnchanged: createComparison(source, reader) }, known.decisions);
   return true;
 }
 
@@ -240,12 +231,6 @@ function replaceSource({ tracked, sources, view }: State, index: number, source:
 
 type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 
-function append(state: State, source: object): void {
-  const { tracked, reader, ledger } = state;
-  const index = tracked.length;
-  attach(state, readMessage(source, { index, reader, hash: ledger.hash, previous: tracked[index - 1] }));
-}
-
 /** Adds a message at the end, with the epoch that applies from it on. */
 function attach(state: State, message: TrackedMessage): void {
   const { tracked, ledger, held } = state;
@@ -260,15 +245,15 @@ function attach(state: State, message: TrackedMessage): void {
 }
 
 /** A damaged or hand-made checkpoint may name messages that do not match. */
-function entriesHere(state: State, epoch: number): readonly LoggedDecision[] {
-  return state.ledger.entriesOf(epoch).filter((entry) => has(state, entry));
+function entriesHere({ ledger, tracked }: State, epoch: number): readonly LoggedDecision[] {
+  return ledger.entriesOf(epoch).filter(({ message, chain }) => tracked[message]?.chain === chain);
 }
 
 /** Removes the messages from an index on, and returns them. */
 function cutOff(state: State, length: number): TrackedMessage[] {
-  noteChange(state, length);
+  countChange(state, length);
   const removed = state.tracked.splice(length);
-  for (const message of removed) subtractMessage(state.totals, message);
+  for (const message of removed) countMessage(state.totals, message, -1);
   state.sources.length = length;
   state.view.reset(length);
   return removed;
@@ -327,16 +312,16 @@ function render(state: State, index: number, message: TrackedMessage, decisions:
 
 function put(state: State, index: number, message: TrackedMessage): void {
   const { tracked, sources, totals } = state;
-  noteChange(state, index);
+  countChange(state, index);
   const before = tracked[index];
-  if (before !== undefined) subtractMessage(totals, before);
+  if (before !== undefined) countMessage(totals, before, -1);
   tracked[index] = message;
   sources[index] = message.source;
-  addMessage(totals, message);
+  countMessage(totals, message, 1);
 }
 
-/** A run that is cut off counts on when messages follow again. */
-function noteChange({ versions }: State, index: number): void {
+/** Gives the run of a message another version. A run that is cut off continues its count when messages follow again. */
+function countChange({ versions }: State, index: number): void {
   const run = Math.floor(index / runLength);
   versions[run] = (versions[run] ?? 0) + 1;
 }
@@ -351,36 +336,25 @@ interface Totals {
   kept: number;
 }
 
-function addMessage(totals: Totals, { original, tokens, kept }: TrackedMessage): void {
-  totals.original += original.tokens;
-  totals.tokens += tokens;
-  totals.kept += kept;
+/** Adds a message to the totals, or takes it off with the sign -1. */
+function countMessage(totals: Totals, { original, tokens, kept }: TrackedMessage, sign: 1 | -1): void {
+  totals.original += sign * original.tokens;
+  totals.tokens += sign * tokens;
+  totals.kept += sign * kept;
 }
 
-function subtractMessage(totals: Totals, { original, tokens, kept }: TrackedMessage): void {
-  totals.original -= original.tokens;
-  totals.tokens -= tokens;
-  totals.kept -= kept;
-}
-
-/** Where a message is read for the first time. */
-interface Place {
-  readonly index: number;
-  readonly reader: HistoryReader;
-  readonly previous: TrackedMessage | undefined;
-  readonly hash: KeyedHash;
-}
-
-function readMessage(source: object, place: Place): TrackedMessage {
-  const { index, reader } = place;
-  const original = withFramedResults(reader.lens.read(source, index), place.previous?.original);
+/** Reads the message after the tracked ones. */
+function readMessage({ tracked, reader, ledger }: State, source: object): TrackedMessage {
+  const index = tracked.length;
+  const previous = tracked[index - 1];
+  const original = withFramedResults(reader.lens.read(source, index), previous?.original);
   const hash = hashAt(source, index, reader);
   const { tokens } = original;
   return {
     source,
-    isUnchanged: comparison(source, reader),
+    isUnchanged: createComparison(source, reader),
     hash,
-    chain: place.hash.text((place.previous?.chain ?? "") + hash),
+    chain: ledger.hash.text((previous?.chain ?? "") + hash),
     isPlain: isPlain(source),
     original,
     decisions: new Map(),
@@ -390,7 +364,7 @@ function readMessage(source: object, place: Place): TrackedMessage {
   };
 }
 
-function comparison(source: object, { isFrozen }: HistoryReader): TrackedMessage["isUnchanged"] {
+function createComparison(source: object, { isFrozen }: HistoryReader): TrackedMessage["isUnchanged"] {
   return isFrozen ? (later) => isSameAs(source, later) : takeSnapshot(source);
 }
 

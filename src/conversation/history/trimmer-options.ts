@@ -147,9 +147,11 @@ export function defaultReserve(contextWindow: number, longestAnswer = 0): number
 export function checkTrimmerOptions(options: Partial<TrimmerOptions>, own: OptionChecks = {}): void {
   checkOptions(options, { ...trimmerOptionChecks, ...own }, "{ contextWindow: 200_000 }");
   const { policy = "economic", contextWindow, reserve } = options;
-  const without = isRfc(policy) ? economicOnly : rfcOnly;
-  for (const name of without) {
-    if (isNoWish(options[name])) continue;
+  for (const name of isRfc(policy) ? economicOnly : rfcOnly) {
+    const value = options[name];
+    // Callers may pass every option that they know, with the value that the policy has anyway.
+    const isEmpty = Array.isArray(value) && value.length === 0;
+    if (isEmpty || [undefined, null, defaultThreshold, "plain"].some((each) => each === value)) continue;
     const others = policyNames.filter((each) => isRfc(each) !== isRfc(policy)).join(", ");
     throw invalidArgument(`${name} has no meaning for the policy ${policy}`, `It belongs to ${others}.`);
   }
@@ -161,16 +163,11 @@ const defaultThreshold = 0.8;
 const rfcOnly = ["threshold", "metadata"] as const;
 const economicOnly = ["excludeTools", "isPinned", "isTrimmable", "placeholders", "summarise", "summaryWaitMs"] as const;
 
-/** Whether the option is absent or asks for what the policy does anyway. Callers may pass every option that they
- *  know. */
-function isNoWish(value: unknown): boolean {
-  const isEmpty = Array.isArray(value) && value.length === 0;
-  return value === undefined || value === null || value === defaultThreshold || value === "plain" || isEmpty;
-}
-
-type Room = Pick<TrimmerSettings, "contextWindow" | "reserve" | "prefixTokens">;
-
-function checkRoom({ contextWindow, reserve, prefixTokens }: Room): void {
+function checkRoom({
+  contextWindow,
+  reserve,
+  prefixTokens,
+}: Pick<TrimmerSettings, "contextWindow" | "reserve" | "prefixTokens">): void {
   const tokens = reserve + prefixTokens;
   // A contextWindow of 0 with nothing taken off is allowed: every request is then reported as too large.
   if (tokens === 0 || tokens < contextWindow) return;

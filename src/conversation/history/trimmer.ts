@@ -94,14 +94,18 @@ export async function createTrimmer(options: TrimmerOptions): Promise<Trimmer> {
   };
   return {
     reduce(request, call = {}) {
-      if (settings.summarise !== undefined) throw needsSummary();
-      return sent(finish(state, decide(state, partsOf(request), call)));
+      if (settings.summarise !== undefined) {
+        throw new ContextError("invalid_argument", "reduce cannot wait for the summary of a trimmer with summarise", {
+          hint: "Call await trimmer.reduceWithSummary(request) instead.",
+        });
+      }
+      return sent(finish(state, decide(state, readRequest(request), call)));
     },
     reduceWithSummary<Message extends object>(
       request: TrimRequest<Message> | ResponsesRequest<Message> | GeminiRequest<Message>,
       call: TrimCall = {},
     ) {
-      const next = pending.then(async () => sent<Message>(await trimWithSummary(state, partsOf(request), call)));
+      const next = pending.then(async () => sent<Message>(await trimWithSummary(state, readRequest(request), call)));
       pending = next.catch(() => undefined);
       return next;
     },
@@ -117,11 +121,11 @@ export async function createTrimmer(options: TrimmerOptions): Promise<Trimmer> {
     },
     async checkpoint() {
       await pending;
-      const current = checkpointOf(state);
+      const current = takeCheckpoint(state);
       await saved.save(current, state.history?.messages ?? []);
       return current;
     },
-    snapshot: () => pending.then(() => checkpointOf(state)),
+    snapshot: () => pending.then(() => takeCheckpoint(state)),
     async recall(id) {
       await pending;
       return saved.recall(id, state.ledger.entry(id), state.history?.messages ?? []);
@@ -136,9 +140,9 @@ export async function createTrimmer(options: TrimmerOptions): Promise<Trimmer> {
 
 /** Reduces the requests of a recording, in which one list of messages grows. The messages that come back are one list
  *  too: it is valid until the next call. So a call costs only what is new, however long the recording is. */
-export type ReplayTrimmer = (request: TrimRequest, call: TrimCall & GrownCall) => Reduced;
+export type ReplayTrimmer = (request: TrimRequest, call: ReplayCall) => Reduced;
 
-interface GrownCall {
+interface ReplayCall extends TrimCall {
   /** How many messages at the start are known to be those of the previous call. They are not compared.
    *  @default 0 */
   readonly known?: number | undefined;
@@ -156,12 +160,6 @@ export async function createReplayTrimmer(
 ): Promise<ReplayTrimmer> {
   const state = openState({ ...settleOptions(options), counter: options.counter, recording });
   return (request, call) => finish(state, decide(state, request, call));
-}
-
-function needsSummary(): ContextError {
-  return new ContextError("invalid_argument", "reduce cannot wait for the summary of a trimmer with summarise", {
-    hint: "Call await trimmer.reduceWithSummary(request) instead.",
-  });
 }
 
 function openState(
@@ -189,7 +187,7 @@ function openState(
 }
 
 /** Returns a copy, because the ledger keeps growing. */
-function checkpointOf({ settings, ledger, older, budget }: TrimState): Checkpoint {
+function takeCheckpoint({ settings, ledger, older, budget }: TrimState): Checkpoint {
   const calibrator = budget.snapshot();
   return structuredClone({
     version: 2,
@@ -232,21 +230,21 @@ export interface RequestParts extends TrimRequest {
   readonly format?: FormatName | undefined;
 }
 
-function partsOf(request: TrimRequest | ResponsesRequest | GeminiRequest): RequestParts {
+function readRequest(request: TrimRequest | ResponsesRequest | GeminiRequest): RequestParts {
   const fields = Object(request) as Partial<TrimRequest & ResponsesRequest & GeminiRequest>;
   const { messages, system, input, instructions, contents, systemInstruction, tools, metadata } = fields;
   if (messages === undefined && input !== undefined) {
-    const items = typeof input === "string" ? [{ role: "user", content: input }] : listAt(input, "input");
+    const items = typeof input === "string" ? [{ role: "user", content: input }] : checkList(input, "input");
     return { messages: items, system: system ?? instructions, tools, metadata, format: "responses" };
   }
   if (messages === undefined && contents !== undefined) {
     const text = system ?? geminiSystemText(systemInstruction);
-    return { messages: listAt(contents, "contents"), system: text, tools, metadata, format: "gemini" };
+    return { messages: checkList(contents, "contents"), system: text, tools, metadata, format: "gemini" };
   }
-  return { messages: listAt(messages, "messages"), system, tools, metadata };
+  return { messages: checkList(messages, "messages"), system, tools, metadata };
 }
 
-function listAt(value: unknown, name: string): readonly object[] {
+function checkList(value: unknown, name: string): readonly object[] {
   if (Array.isArray(value)) return value;
   const given = value === null ? "null" : typeof value;
   throw new ContextError("invalid_message", `${name} must be an array, not ${given}`, {
@@ -340,44 +338,43 @@ interface OpenCall extends Decided {
 }
 
 /** Starts one call: follow the history, apply the ledger, count, let the policy decide. */
-function decide(state: TrimState, request: RequestParts, call: TrimCall & GrownCall): OpenCall {
+function decide(state: TrimState, request: RequestParts, call: ReplayCall): OpenCall {
   const { policy, settings } = state;
   const { isCold = false } = call;
   const opened = openHistory(state, request);
   const given = { messages: request.messages, known: call.known ?? 0 };
   const { messages: prepared, known } = policy.prepare?.(given, opened.lens) ?? given;
-  const { lens, history } = takeOlder(state, prepared, opened);
+  const { lens } = opened;
+  const history = state.older === undefined ? opened.history : takeOlder(state, prepared, lens);
   const unchanged = history.follow(prepared, known);
-  state.isSettled ||= isSettled(lens, history.messages.slice(unchanged));
+  state.isSettled ||= showsFormat(lens, history.messages.slice(unchanged));
   const room = state.budget.forRequest({ system: request.system, tools: request.tools, format: lens.format });
   const frame = prepared.length === 0 ? 0 : lens.requestTokens;
-  const trimmedBefore = Math.max(boundaryIn(settings.metadata), requestBoundary(state, request));
+  // Only the rfc policies read metadata: in a request to Anthropic it has another meaning.
+  const metadata = isRfc(settings.policy) ? (request.metadata as ContextMetadata) : undefined;
+  const trimmedBefore = Math.max(boundaryIn(settings.metadata), boundaryIn(metadata));
   const { ledger, requested } = state;
   const hasRecall = call.hasRecall ?? hasRecallTool(request.tools);
   const context: CallContext = { policy, ledger, requested, history, room, frame, trimmedBefore, hasRecall };
   // If `isPinned` throws, the draft is half decided. The next call then reads everything again.
   state.history = undefined;
-  const derived = isDerivable(settings) ? deriveEpochs(context, unchanged) : undefined;
+  // Where decisions are stored, those that are not there were not made: to derive others would change what was sent, and
+  // models refuse thinking that was made from other bytes. The RFC's state is the boundary that its callers store.
+  const isDerivable = !isRfc(settings.policy) && settings.store === undefined && settings.checkpoint === undefined;
+  const derived = isDerivable ? deriveEpochs(context, unchanged) : undefined;
   // Here and in `finish` field by field: with spreads, a replay of thousands of calls takes noticeably longer.
   const { draft, outcome, budget } = decideNow(context, { isCold, unchanged });
   return { request, history, lens, frame, trimmedBefore, derived, draft, outcome, budget };
 }
 
-/** Where decisions are stored, those that are not there were not made: to derive others would change what was sent, and
- *  models refuse thinking that was made from other bytes. The RFC's state is the boundary that its callers store. */
-function isDerivable({ policy, store, checkpoint }: TrimmerSettings): boolean {
-  return !isRfc(policy) && store === undefined && checkpoint === undefined;
-}
-
 /** Applies the log of an earlier version to the first history. */
-function takeOlder(state: TrimState, messages: readonly object[], opened: OpenedHistory): OpenedHistory {
-  const { older, settings } = state;
-  if (older === undefined) return opened;
+function takeOlder(state: TrimState, messages: readonly object[], lens: MessageLens): TrackedHistory {
+  const { older = { epochs: [] }, settings } = state;
   const { hash, ledger } = state.ledger;
   state.ledger = createDecisionIndex(settings.sessionId, { ...ledger, epochs: rekeyLog(older, messages, hash) });
   state.older = undefined;
-  state.history = trackHistory(state, opened.lens);
-  return { lens: opened.lens, history: state.history };
+  state.history = trackHistory(state, lens);
+  return state.history;
 }
 
 async function trimWithSummary(state: TrimState, request: RequestParts, call: TrimCall): Promise<Reduced> {
@@ -385,8 +382,12 @@ async function trimWithSummary(state: TrimState, request: RequestParts, call: Tr
   const open = decide(state, request, call);
   if (settings.summarise === undefined) return finish(state, open);
   const summary = await summariseEpoch(open.draft, {
-    ...{ summarise: settings.summarise, waitMs: settings.summaryWaitMs },
-    ...{ budget: open.budget, counter, ledger, after: open.history.epoch },
+    summarise: settings.summarise,
+    waitMs: settings.summaryWaitMs,
+    budget: open.budget,
+    counter,
+    ledger,
+    after: open.history.epoch,
   });
   const { reduction, same } = finish(state, open);
   return { reduction: summary === undefined ? reduction : { ...reduction, summary }, same };
@@ -413,9 +414,10 @@ function finish(state: TrimState, call: OpenCall): Reduced {
   const pressure = isEpoch && isReported ? describePressure(history, findLargest) : undefined;
   if (pressure !== undefined) state.settings.onPressure?.(pressure);
   const { messages, same } = history.sent();
+  const trimmedUpTo = Math.max(boundary, trimmedBefore);
   const reduction: Writable<Reduction> = {
     messages,
-    metadata: metadataOf(Math.max(boundary, trimmedBefore)),
+    metadata: trimmedUpTo === 0 ? {} : { trimmed_up_to_message_index: trimmedUpTo },
     stats: {
       before: frame + history.totals.original,
       after: frame + history.totals.tokens,
@@ -439,28 +441,18 @@ function finish(state: TrimState, call: OpenCall): Reduced {
 
 type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 
-/** Only the rfc policies read metadata: in a request to Anthropic it has another meaning. */
-function requestBoundary({ settings }: TrimState, { metadata }: RequestParts): number {
-  return isRfc(settings.policy) ? boundaryIn(metadata as ContextMetadata) : 0;
-}
-
-function metadataOf(boundary: number): Reduction["metadata"] {
-  return boundary === 0 ? {} : { trimmed_up_to_message_index: boundary };
-}
-
-interface OpenedHistory {
-  readonly lens: MessageLens;
-  readonly history: TrackedHistory;
-}
-
 /** The format may show only after a few messages of plain text. Everything is then read again with that format. */
-function openHistory(state: TrimState, { messages, format: told }: RequestParts): OpenedHistory {
+function openHistory(
+  state: TrimState,
+  request: RequestParts,
+): { readonly lens: MessageLens; readonly history: TrackedHistory } {
   const { settings, counter } = state;
-  const format = settings.format ?? told;
+  const format = settings.format ?? request.format;
   if (!state.isSettled || state.lens === undefined || state.history === undefined) {
     const { model, sealed } = settings;
     const lens =
-      state.recording?.lens ?? createMessageLens(telling(state, messages), { counter, format, model, sealed });
+      state.recording?.lens ??
+      createMessageLens(selectTelling(state, request.messages), { counter, format, model, sealed });
     if (state.lens === undefined || state.history === undefined || lens.format !== state.lens.format) {
       state.lens = lens;
       state.history = trackHistory(state, lens);
@@ -481,19 +473,16 @@ function trackHistory({ ledger, recording }: TrimState, lens: MessageLens): Trac
 
 /** Returns the messages that may show the format. Plain text is read as Anthropic's, so only new messages can show
  *  more. A `developer` message is read as OpenAI chat; without it the rest would show another format. */
-function telling({ lens, history }: TrimState, messages: readonly object[]): readonly object[] {
-  return lens?.format === "anthropic" ? messages.slice(countSame(messages, history?.messages ?? [])) : messages;
+function selectTelling({ lens, history }: TrimState, messages: readonly object[]): readonly object[] {
+  if (lens?.format !== "anthropic") return messages;
+  let same = 0;
+  while (same < messages.length && messages[same] === history?.messages[same]?.source) same++;
+  return messages.slice(same);
 }
 
-/** Counts how many messages from the start are the same objects as on the previous call. */
-function countSame(messages: readonly object[], tracked: readonly TrackedMessage[]): number {
-  let count = 0;
-  while (count < messages.length && messages[count] === tracked[count]?.source) count++;
-  return count;
-}
-
-/** Anthropic and OpenAI chat are also the defaults for plain text, which fits every format. */
-function isSettled({ format }: MessageLens, news: readonly TrackedMessage[]): boolean {
+/** Whether new messages make the format certain. Anthropic and OpenAI chat are also the defaults for plain text, which fits every
+ *  format. */
+function showsFormat({ format }: MessageLens, news: readonly TrackedMessage[]): boolean {
   if (format !== "anthropic" && format !== "openai") return true;
   return news.some(({ original }) => original.parts.some(({ kind, isFramed }) => kind !== "text" && isFramed !== true));
 }

@@ -24,7 +24,7 @@ export interface Turns {
   /** Returns the turn with its results if they can be removed as a whole. */
   exchange(turn: Turn): Exchange | undefined;
   /** Returns the call that a result answers, and a call itself. */
-  callOf: FindCall;
+  findCall: FindCall;
 }
 
 /** Groups the messages of a history. `settled` is the index up to which nothing changes any more. */
@@ -38,8 +38,8 @@ export function createTurnReader(): ReadTurns {
   return (messages, settled = 0) => {
     const isLonger = messages[read - 1]?.chain === chain;
     // What came after them could have shown that they are continued.
-    const isFinal = ({ origin, next }: Turn): boolean => next < read && origin + mostItemsAtOnce <= read;
-    list = turnsOf(messages, isLonger ? list.slice(0, list.findLastIndex(isFinal) + 1) : []);
+    const isFinal = ({ origin, next }: Turn): boolean => next < read && origin + maxItemsAtOnce <= read;
+    list = readTurns(messages, isLonger ? list.slice(0, list.findLastIndex(isFinal) + 1) : []);
     read = messages.length;
     chain = messages[read - 1]?.chain;
     return createTurns(messages, list, settled);
@@ -53,21 +53,21 @@ function createTurns(messages: readonly TrackedMessage[], list: readonly Turn[],
   return {
     list,
     hasCalls: (turn) => hasCalls(messages, turn),
-    answer: (turn) => answerOf(messages, turn),
-    exchange: (turn) => exchangeOf(messages, turn),
-    callOf(part) {
+    answer: (turn) => findAnswer(messages, turn),
+    exchange: (turn) => findExchange(messages, turn),
+    findCall(part) {
       if (part.callId === undefined || part.kind === "tool_call") return part.callId === undefined ? undefined : part;
-      recent ??= callsOf(messages.slice(settled));
+      recent ??= indexCalls(messages.slice(settled));
       const call = recent(part);
       if (call !== undefined || settled === 0) return call;
-      all ??= callsOf(messages);
+      all ??= indexCalls(messages);
       return all(part);
     },
   };
 }
 
 /** Adds the turns after the known ones. */
-function turnsOf(messages: readonly TrackedMessage[], known: readonly Turn[]): Turn[] {
+function readTurns(messages: readonly TrackedMessage[], known: readonly Turn[]): Turn[] {
   const turns = [...known];
   let before = known.at(-1);
   for (let start = nextTurn(messages, before?.next ?? 0); start < messages.length; ) {
@@ -92,19 +92,23 @@ function nextTurn(messages: readonly TrackedMessage[], from: number): number {
 
 // If each item is a message, a client may put results between calls that were made at once. From the items alone,
 // this looks the same as a later call without reasoning. But no response makes this many calls at once.
-const mostItemsAtOnce = 64;
+const maxItemsAtOnce = 64;
 
 /** Whether the turn at `start` belongs to the same response as the turn before it. */
 function continues(messages: readonly TrackedMessage[], before: Turn, start: number): boolean {
-  if (start - before.origin > mostItemsAtOnce) return false;
+  if (start - before.origin > maxItemsAtOnce) return false;
   if (!isOfSameReasoning(messages, before, start) && !hasOpenCall(messages, before, start)) return false;
-  return messages.slice(before.end, start).every(isOfResults);
+  return messages
+    .slice(before.end, start)
+    .every(({ original: { role, parts } }) => role === "tool" || parts.every(({ kind }) => kind === "tool_result"));
 }
 
 function isOfSameReasoning(messages: readonly TrackedMessage[], before: Turn, start: number): boolean {
   const [first] = partsAt(messages, start);
   if (first?.kind !== "tool_call" || first.isBound !== true) return false;
-  return messages.slice(before.origin, before.end).some(({ original }) => original.parts.some(isBoundThinking));
+  return messages
+    .slice(before.origin, before.end)
+    .some(({ original }) => original.parts.some(({ kind, isBound }) => kind === "thinking" && isBound === true));
 }
 
 /** Whether a tool of the provider waits for results of the caller's tools. Its own result then comes in a later
@@ -120,26 +124,18 @@ function hasOpenCall(messages: readonly TrackedMessage[], { origin, end }: Turn,
   }
   if (open.size === 0) return false;
   const isAnswer = ({ exchangeRole, callId = "" }: CountedPart) => exchangeRole === "result" && open.has(callId);
-  return messages.slice(start, origin + mostItemsAtOnce).some(({ original }) => original.parts.some(isAnswer));
-}
-
-function isOfResults({ original: { role, parts } }: TrackedMessage): boolean {
-  return role === "tool" || parts.every(({ kind }) => kind === "tool_result");
-}
-
-function isBoundThinking({ kind, isBound }: CountedPart): boolean {
-  return kind === "thinking" && isBound === true;
+  return messages.slice(start, origin + maxItemsAtOnce).some(({ original }) => original.parts.some(isAnswer));
 }
 
 function hasCalls(messages: readonly TrackedMessage[], { start, next }: Turn): boolean {
   const isUse = (part: CountedPart): boolean =>
-    part.isFramed === true || (part.kind !== "tool_result" && roleOf(part) !== undefined);
+    part.isFramed === true || (part.kind !== "tool_result" && readRole(part) !== undefined);
   return messages.slice(start, next).some(({ original }) => original.parts.some(isUse));
 }
 
 /** Returns the answer to the person: the texts at the end of a turn, after everything that the provider's tools did. A
  *  turn that calls the caller's tools has no answer, because results come next. */
-function answerOf(messages: readonly TrackedMessage[], { start, end, next }: Turn): PartPlace[] {
+function findAnswer(messages: readonly TrackedMessage[], { start, end, next }: Turn): PartPlace[] {
   const answer: PartPlace[] = [];
   if (messages.slice(end, next).some(({ original }) => original.parts.some(({ isFramed }) => isFramed))) return answer;
   for (let message = start; message < end; message++) {
@@ -155,15 +151,16 @@ function answerOf(messages: readonly TrackedMessage[], { start, end, next }: Tur
 /** Returns the turn and its results if they can be removed as a whole: the turn calls tools, each call is answered
  *  before the next turn, and no other part needs it. Turns of one response are removed together, with the last of
  *  them. */
-function exchangeOf(messages: readonly TrackedMessage[], turn: Turn): Exchange | undefined {
+function findExchange(messages: readonly TrackedMessage[], turn: Turn): Exchange | undefined {
   const whole = { ...turn, start: turn.origin };
   if (turn.isContinued || !hasCalls(messages, whole)) return undefined;
-  const pairs: Pairs = { end: whole.end, calls: new Set(), answered: new Set(), results: [] };
+  const results: PartPlace[] = [];
+  const pairs = { end: whole.end, calls: new Set<string>(), answered: new Set<string>(), results };
   for (let message = whole.start; message < whole.next; message++) {
     for (const [at, part] of partsAt(messages, message).entries())
-      if (!canGo(part, { message, part: at }, pairs)) return undefined;
+      if (!canRemove(part, { message, part: at }, pairs)) return undefined;
   }
-  return pairs.answered.size === pairs.calls.size ? { turn: whole, results: pairs.results } : undefined;
+  return pairs.answered.size === pairs.calls.size ? { turn: whole, results } : undefined;
 }
 
 export interface Exchange {
@@ -177,17 +174,25 @@ export interface PartPlace {
   readonly part: number;
 }
 
-interface Pairs {
-  /** Up to here, messages are removed with everything in them. */
-  readonly end: number;
-  readonly calls: Set<string>;
-  readonly answered: Set<string>;
-  readonly results: PartPlace[];
-}
-
-function canGo(part: CountedPart, place: PartPlace, { end, calls, answered, results }: Pairs): boolean {
+/** Whether a part can be removed with its exchange. Adds it to what was found so far. */
+function canRemove(
+  part: CountedPart,
+  place: PartPlace,
+  {
+    end,
+    calls,
+    answered,
+    results,
+  }: {
+    /** Up to here, messages are removed with everything in them. */
+    readonly end: number;
+    readonly calls: Set<string>;
+    readonly answered: Set<string>;
+    readonly results: PartPlace[];
+  },
+): boolean {
   const { kind, callId = "" } = part;
-  switch (roleOf(part)) {
+  switch (readRole(part)) {
     case "call":
       calls.add(callId);
       return part.callId !== undefined;
@@ -205,7 +210,7 @@ function canGo(part: CountedPart, place: PartPlace, { end, calls, answered, resu
   }
 }
 
-function roleOf({ kind, exchangeRole }: CountedPart): CountedPart["exchangeRole"] {
+function readRole({ kind, exchangeRole }: CountedPart): CountedPart["exchangeRole"] {
   if (kind === "tool_call") return "call";
   return kind === "tool_result" ? "result" : exchangeRole;
 }
@@ -215,7 +220,7 @@ function partsAt(messages: readonly TrackedMessage[], index: number): readonly C
 }
 
 /** Finds the call of each result: the nearest earlier call with the same id. */
-function callsOf(messages: readonly TrackedMessage[]): FindCall {
+function indexCalls(messages: readonly TrackedMessage[]): FindCall {
   const calls = new Map<CountedPart, CountedPart>();
   const latest = new Map<string, CountedPart>();
   for (const { original } of messages) {

@@ -2,16 +2,16 @@
  *  removes the text that it refers to. */
 import { type CountedPart, inputOf, isGivenId, type MessageLens, type PartEdit } from "../../core/messages/index.ts";
 import type { Store } from "../../core/store/index.ts";
-import type { AdmittedResult, HeldLines, IncomingResult, Intake } from "./intake.ts";
-import { heldCollection } from "./originals.ts";
+import type { HeldLines, IncomingResult, Intake } from "./intake.ts";
+import { contextCollection } from "./originals.ts";
 
 export interface MessageIntake {
-  /** Returns the messages with each tool result as the intake gives it. Messages without one stay the same objects. A
-   *  replay says how many messages at the start are known to be those of the previous call. They are not looked at, and
-   *  the list that it gets is valid until the next call. */
+  /** Returns the messages to send: each tool result has the text that the intake returned for it. Messages that do not
+   *  change are the same objects. `known` is how many messages at the start are those of the previous call. A replay
+   *  passes it to skip them, and then the returned list is valid only until the next call. */
   admit(messages: readonly object[], known?: number): Promise<readonly object[]>;
-  /** Takes the messages that a trim has left. Gives results that refer to a removed text their originals back, and
-   *  returns whether there were any. Then admit the history again. */
+  /** Takes the messages that are left after a trim. If a shortened result refers to a text that the trim removed, the
+   *  result gets its original text back. Returns whether any result did: then call `admit` again. */
   restore(sent: readonly object[]): Promise<boolean>;
   /** Returns what another process needs to continue with the same texts. The keys must be texts. */
   save(): SavedAdmissions;
@@ -26,7 +26,7 @@ export interface MessageIntakeOptions {
 
 export interface SavedAdmissions {
   readonly messages: readonly (readonly [key: unknown, message: SavedMessage])[];
-  readonly places: readonly Place[];
+  readonly places: readonly ResultPlace[];
   /** The last message of the last history. */
   readonly last: unknown;
 }
@@ -38,9 +38,10 @@ interface SavedMessage {
   readonly calls: readonly string[];
   /** What these results refer to. */
   readonly bases: readonly Base[];
-  /** Whether they have their originals again, in every history: so it was stored by earlier versions. */
+  /** Whether these results have their original texts again. Earlier versions stored no `restoredIn`: then this applies
+   *  to every history. */
   readonly isRestored: boolean;
-  /** The histories in which they have. */
+  /** The histories in which these results have their original texts again. */
   readonly restoredIn?: readonly HistoryEnd[] | undefined;
 }
 
@@ -51,7 +52,7 @@ interface HistoryEnd {
 }
 
 /** For one result: the message that has it, and the message with its call. */
-interface Place {
+interface ResultPlace {
   readonly result: unknown;
   readonly call?: unknown;
 }
@@ -64,18 +65,13 @@ interface AdmittedMessage {
   readonly calls: string[];
   readonly bases: Base[];
   isRestored: boolean;
-  /** A rewind or a fork to before the trim has the shortened text again, with thinking that was made from it. */
+  /** The histories in which the results have their original texts again. After a rewind or a fork to before the trim,
+   *  the shortened texts are sent again, because the model's thinking was made from them. */
   restoredIn: readonly HistoryEnd[];
 }
 
 /** A text that a shortened result refers to: an earlier result by its number, or the input of its call. */
 type Base = Pick<HeldLines, "sequence" | "isWritten">;
-
-/** A call as the intake gets it, and the message that has it. */
-interface KnownCall {
-  readonly incoming: Omit<IncomingResult, "text">;
-  readonly message?: unknown;
-}
 
 export function createMessageIntake(
   lens: MessageLens,
@@ -83,8 +79,16 @@ export function createMessageIntake(
   { keysOf = (messages) => messages, saved }: MessageIntakeOptions = {},
 ): MessageIntake {
   const state: State = {
-    ...{ lens, intake, keysOf, calls: new Map() },
-    admitted: new Map(saved?.messages.map(([key, message]) => [key, loaded(message)])),
+    lens,
+    intake,
+    keysOf,
+    calls: new Map(),
+    admitted: new Map(
+      saved?.messages.map(([key, { texts, calls, bases, isRestored, restoredIn = [] }]) => [
+        key,
+        { texts: new Map(texts), calls: [...calls], bases: [...bases], isRestored, restoredIn },
+      ]),
+    ),
     places: [...(saved?.places ?? [])],
     last: saved?.last,
     restored: new Set(),
@@ -96,9 +100,12 @@ export function createMessageIntake(
       const sent = await admitAll(state, messages, known);
       return known === undefined ? sent.slice() : sent;
     },
-    restore: (sent) => restoreFor(state, sent),
+    restore: (sent) => restoreOriginals(state, sent),
     save: () => ({
-      messages: [...state.admitted].map(([key, message]) => [key, savedMessage(message)]),
+      messages: [...state.admitted].map(([key, { texts, calls, bases, isRestored, restoredIn }]) => [
+        key,
+        { texts: [...texts], calls, bases, isRestored, ...(restoredIn.length > 0 && { restoredIn }) },
+      ]),
       places: state.places,
       last: state.last,
     }),
@@ -110,9 +117,10 @@ interface State {
   readonly intake: Intake;
   readonly keysOf: (messages: readonly object[]) => readonly unknown[];
   readonly admitted: Map<unknown, AdmittedMessage>;
-  readonly calls: Map<string, KnownCall>;
+  /** The calls as the intake gets them, and the messages that have them. */
+  readonly calls: Map<string, { readonly incoming: Omit<IncomingResult, "text">; readonly message?: unknown }>;
   /** From result number 1 on. */
-  readonly places: Place[];
+  readonly places: ResultPlace[];
   last: unknown;
   /** The messages that have their originals again in some history. */
   readonly restored: Set<AdmittedMessage>;
@@ -126,16 +134,20 @@ async function admitAll(state: State, messages: readonly object[], known = 0): P
   // After a rewind or a fork, the context has only what this history has.
   if (last !== undefined && keys.lastIndexOf(last) < 0) {
     const branch = new Set(keys);
-    await intake.forget((text) => branch.has(keyOf(state, text)));
+    await intake.forget((text) => branch.has(findKey(state, text)));
   }
   state.last = keys.at(-1);
-  chooseRestored(state, keys);
+  updateRestored(state, keys);
   const { followed } = state;
   for (let index = Math.min(known, followed.sources.length); index < messages.length; index++) {
     const source = messages[index] as object;
     const key = keys[index];
     if (followed.sources[index] === source && followed.keys[index] === key) continue;
-    const message = await follow(state, { source, index, key });
+    const place = { source, index, key };
+    const known = state.admitted.get(key);
+    if (known !== undefined) refreshMessage(state, known, place);
+    const message = known ?? (await admitMessage(state, place));
+    state.admitted.set(key, message);
     followed.sources[index] = source;
     followed.keys[index] = key;
     followed.sent[index] = message.sent ?? source;
@@ -144,23 +156,16 @@ async function admitAll(state: State, messages: readonly object[], known = 0): P
   return followed.sent;
 }
 
-/** Gives results their originals in the histories that lost what the results refer to, and only there. */
-function chooseRestored(state: State, keys: readonly unknown[]): void {
+/** Decides which results have their original texts in this history: those that refer to a text which a trim removed, in
+ *  this history or in one that it continues. */
+function updateRestored(state: State, keys: readonly unknown[]): void {
   for (const message of state.restored) {
     const isRestored = message.restoredIn.some(({ index, key }) => keys[index] === key);
     if (message.isRestored === isRestored) continue;
     message.isRestored = isRestored;
-    if (message.source !== undefined) message.sent = sentFor(message, message.source, state.lens);
+    if (message.source !== undefined) message.sent = applyTexts(message, message.source, state.lens);
     state.followed.sources.length = 0;
   }
-}
-
-async function follow(state: State, place: MessagePlace): Promise<AdmittedMessage> {
-  const known = state.admitted.get(place.key);
-  if (known !== undefined) refresh(state, known, place);
-  const message = known ?? (await admitMessage(state, place));
-  state.admitted.set(place.key, message);
-  return message;
 }
 
 interface MessagePlace {
@@ -180,7 +185,7 @@ async function admitMessage(state: State, place: MessagePlace): Promise<Admitted
     restoredIn: [],
   };
   for (const [index, part] of readParts(state, place).entries()) {
-    const text = textOfResult(part);
+    const text = readResultText(part);
     if (text === undefined) continue;
     const { callId = "", toolName = "tool" } = part;
     const { incoming, message: call } = state.calls.get(callId) ?? { incoming: { tool: toolName } };
@@ -189,9 +194,13 @@ async function admitMessage(state: State, place: MessagePlace): Promise<Admitted
     if (result.edit === "none") continue;
     message.texts.set(index, result.text);
     message.calls.push(JSON.stringify(incoming));
-    message.bases.push(...basesOf(result));
+    if (result.same !== undefined) message.bases.push({ sequence: result.same, isWritten: false });
+    for (const { sequence, isWritten, by } of result.held ?? []) {
+      message.bases.push({ sequence, isWritten });
+      if (by !== undefined) message.bases.push({ sequence: by, isWritten: false });
+    }
   }
-  message.sent = sentFor(message, source, state.lens);
+  message.sent = applyTexts(message, source, state.lens);
   return message;
 }
 
@@ -205,25 +214,25 @@ function readParts({ lens, calls }: State, { source, index, key }: MessagePlace)
   return parts;
 }
 
-function refresh(state: State, message: AdmittedMessage, place: MessagePlace): void {
+function refreshMessage(state: State, message: AdmittedMessage, place: MessagePlace): void {
   const { source } = place;
   if (message.source === source) return;
   if (message.source === undefined) readParts(state, place);
   message.source = source;
-  message.sent = sentFor(message, source, state.lens);
+  message.sent = applyTexts(message, source, state.lens);
 }
 
-async function restoreFor(state: State, sent: readonly object[]): Promise<boolean> {
+async function restoreOriginals(state: State, sent: readonly object[]): Promise<boolean> {
   const { admitted, intake } = state;
   const isWhole = new Set<object | undefined>(sent);
   const isHere = (base: Base): boolean => {
-    const place = admitted.get(keyOf(state, base))?.sent;
+    const place = admitted.get(findKey(state, base))?.sent;
     return place !== undefined && isWhole.has(place);
   };
   const newest = new Set<string>();
   const end = { index: state.followed.keys.length - 1, key: state.last };
   let isChanged = false;
-  // Only the newest text of a call comes back. Older ones would only repeat it.
+  // If the same call was made several times, only its newest result is restored. Older results would repeat it.
   for (const message of [...admitted.values()].reverse()) {
     const { source } = message;
     if (source === undefined || message.sent === source || !isWhole.has(message.sent)) continue;
@@ -242,48 +251,31 @@ async function restoreFor(state: State, sent: readonly object[]): Promise<boolea
   return isChanged;
 }
 
-function keyOf({ places }: State, { sequence, isWritten }: Base): unknown {
+function findKey({ places }: State, { sequence, isWritten }: Base): unknown {
   const place = places[sequence - 1];
   return isWritten ? place?.call : place?.result;
 }
 
-function savedMessage({ texts, calls, bases, isRestored, restoredIn }: AdmittedMessage): SavedMessage {
-  return { texts: [...texts], calls, bases, isRestored, ...(restoredIn.length > 0 && { restoredIn }) };
-}
-
-function loaded({ texts, calls, bases, isRestored, restoredIn = [] }: SavedMessage): AdmittedMessage {
-  return { texts: new Map(texts), calls: [...calls], bases: [...bases], isRestored, restoredIn };
-}
-
-function sentFor({ texts, isRestored }: AdmittedMessage, source: object, lens: MessageLens): object {
+function applyTexts({ texts, isRestored }: AdmittedMessage, source: object, lens: MessageLens): object {
   if (texts.size === 0 || isRestored) return source;
   const edits = [...texts].map(([part, text]): [number, PartEdit] => [part, { action: "replace", text }]);
   return lens.edit(source, new Map(edits)) ?? source;
 }
 
-/** Results with images or several texts stay as they are. A result that is a list of blocks has an empty piece of its
- *  own beside those of the blocks. */
-function textOfResult({ kind, pieces }: CountedPart): string | undefined {
+/** Returns the text of a result that is one text. Results with images or several texts are never shortened. A result
+ *  that is a list of blocks also has an empty piece, which does not count. */
+function readResultText({ kind, pieces }: CountedPart): string | undefined {
   const [piece, ...others] = pieces.filter((each) => !("text" in each) || each.text !== "");
   return kind === "tool_result" && others.length === 0 && piece !== undefined && "text" in piece
     ? piece.text
     : undefined;
 }
 
-function basesOf({ held = [], same }: AdmittedResult): Base[] {
-  return same === undefined
-    ? held.flatMap(({ sequence, isWritten, by }) => [
-        { sequence, isWritten },
-        ...(by === undefined ? [] : [{ sequence: by, isWritten: false }]),
-      ])
-    : [{ sequence: same, isWritten: false }];
-}
-
 /** Returns a store that keeps what the context holds in `contexts`, and originals in `store`. */
-export function withHeldIn(contexts: Store, store: Store): Pick<Store, "get" | "put" | "update"> {
+export function separateContexts(contexts: Store, store: Store): Pick<Store, "get" | "put" | "update"> {
   return {
-    get: (name, key) => (name === heldCollection ? contexts : store).get(name, key),
-    update: (name, key, change) => (name === heldCollection ? contexts : store).update(name, key, change),
+    get: (name, key) => (name === contextCollection ? contexts : store).get(name, key),
+    update: (name, key, change) => (name === contextCollection ? contexts : store).update(name, key, change),
     put: (name, key, value, options) => store.put(name, key, value, options),
   };
 }

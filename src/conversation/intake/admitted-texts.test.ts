@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createHashKey, createKeyedHash, type KeyedHash } from "../../core/text/index.ts";
 import { createAdmittedTexts } from "./admitted-texts.ts";
 import { findDelta } from "./delta.ts";
-import { type HeldText, hashLines, runsSent } from "./held-texts.ts";
+import { collectRuns, type HeldText, hashLines } from "./held-texts.ts";
 import { readResultLines } from "./result-lines.ts";
 
 /** Takes all texts for the same. */
@@ -16,13 +16,10 @@ function admit(lines: readonly string[], input?: unknown) {
   const hashed = hashLines(readResultLines(lines.join("\n")), constant);
   const isWritten = input !== undefined;
   const held: HeldText = {
-    ...{ sequence: 1, label: "Read a.ts", tokens: 500, runs: runsSent(hashed, []) },
+    ...{ sequence: 1, label: "Read a.ts", tokens: 500, runs: collectRuns(hashed) },
     ...(isWritten && { isWritten: true as const }),
   };
-  seen.add(
-    { tool: "Read", input, text: isWritten ? "done" : lines.join("\n") },
-    { lines: isWritten ? undefined : hashed, context: { sequence: 1, held: [held] } },
-  );
+  seen.add({ tool: "Read", input, text: isWritten ? "done" : lines.join("\n") }, { sequence: 1, held: [held] });
   return { seen, held };
 }
 

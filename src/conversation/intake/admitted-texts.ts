@@ -1,58 +1,57 @@
-/** The texts that this process has admitted and that the context still holds. Equal hashes alone never decide while the
- *  text itself is at hand: it is compared, too. */
+/** The texts that this process has admitted and that the context still holds. Hashes find equal texts. If this process
+ *  has the earlier text, the two texts are compared as well. */
 import type { HeldRange, HeldText } from "./held-texts.ts";
-import { type IncomingCall, writtenTexts } from "./read-call.ts";
-import type { ResultLine } from "./result-lines.ts";
+import { type IncomingCall, readWrittenTexts } from "./read-call.ts";
+import { type ResultLine, readResultLines } from "./result-lines.ts";
 
 export interface AdmittedTexts {
-  /** Remembers a result, and forgets those that the context no longer holds. */
+  /** Remembers the newest result of a context, and forgets those that the context no longer holds. */
   add(
     result: IncomingCall & { readonly text: string },
-    of: {
-      readonly lines: readonly ResultLine[] | undefined;
-      readonly context: { readonly sequence: number; readonly held: readonly HeldText[] };
-    },
+    context: { readonly sequence: number; readonly held: readonly HeldText[] },
   ): void;
-  /** Returns whether a result had this text; true if it was admitted by another process. */
+  /** Returns whether an earlier result had exactly this text. Returns true if this process does not know the text of
+   *  that result, because another process admitted it. */
   isSameText(held: HeldText, text: string): boolean;
-  /** Returns whether the ranges of lines are what their bases had, in the same way. */
+  /** Returns whether the lines of each range are exactly those of its base. A base that this process does not know
+   *  counts as equal, as in `isSameText`. */
   areSameLines(lines: readonly ResultLine[], ranges: readonly HeldRange[]): boolean;
 }
 
-interface AdmittedText {
-  readonly text: string;
-  /** The bodies by number: of the result, and of each text that the agent wrote in the call. */
-  readonly shown: ReadonlyMap<number, string>;
-  readonly written: readonly ReadonlyMap<number, string>[];
-}
-
 export function createAdmittedTexts(): AdmittedTexts {
-  const seen = new Map<number, AdmittedText>();
+  const seen = new Map<number, IncomingCall & { readonly text: string }>();
   return {
-    add(result, { lines = [], context: { sequence, held } }) {
+    add({ tool, input, text }, { sequence, held }) {
       // Results come in the order of their numbers, and are held in it.
       const oldest = held[0]?.sequence ?? sequence;
       for (const known of seen.keys()) {
         if (known >= oldest) break;
         seen.delete(known);
       }
-      seen.set(sequence, {
-        text: result.text,
-        shown: new Map(lines.map(({ number, body }) => [number, body])),
-        written: writtenTexts(result).map((each) => new Map(each.map(({ body }, index) => [index + 1, body]))),
-      });
+      seen.set(sequence, { tool, input, text });
     },
     isSameText: ({ sequence }, text) => (seen.get(sequence)?.text ?? text) === text,
-    areSameLines: (lines, ranges) =>
-      ranges.every(({ start, end, base, baseFrom, name: { sign } }) => {
+    areSameLines(lines, ranges) {
+      // Few results become a base, so their lines are read only now.
+      const bodiesByBase = new Map<HeldText, ReadonlyMap<number, string>[]>();
+      return ranges.every(({ start, end, base, baseFrom, name: { sign } }) => {
         const known = seen.get(base.sequence);
         if (known === undefined) return true;
-        const texts = base.isWritten === true ? known.written : [known.shown];
-        return texts.some((bodies) =>
+        let bodies = bodiesByBase.get(base);
+        if (bodies === undefined) {
+          const texts = base.isWritten === true ? readWrittenTexts(known) : [readResultLines(known.text)];
+          // What the agent wrote is counted from 1, also in a patch.
+          const numberAt = (line: ResultLine, index: number): number =>
+            base.isWritten === true ? index + 1 : line.number;
+          bodies = texts.map((each) => new Map(each.map((line, index) => [numberAt(line, index), line.body])));
+          bodiesByBase.set(base, bodies);
+        }
+        return bodies.some((byNumber) =>
           lines.slice(start, end).every(({ body }, index) => {
-            return bodies.get(baseFrom + index) === (sign === undefined ? body : body.slice(1));
+            return byNumber.get(baseFrom + index) === (sign === undefined ? body : body.slice(1));
           }),
         );
-      }),
+      });
+    },
   };
 }

@@ -1,15 +1,16 @@
-/** Finds the lines of a result that the context already holds, and writes the rest. A reader puts the whole result
- *  together again: a note names lines by their numbers, as the newest result of a call that has these numbers shows them.
- *  So text that such a result no longer shows is never referred to, even if it is still in the context. */
+/** Finds the lines of a result that the context already holds, and writes notes in their place. A reader can put the
+ *  whole result together again: a note names a call and line numbers, and means the newest result of that call that has
+ *  these numbers. So no note refers to lines that a newer result of the call replaced, even if the context still has
+ *  them. */
 import type { KeyedHash } from "../../core/text/index.ts";
 import {
+  countRunLines,
   type HashedLine,
   type HeldRange,
   type HeldRun,
   type HeldText,
   hashAt,
   type LineName,
-  linesIn,
 } from "./held-texts.ts";
 import { unnumbered } from "./result-lines.ts";
 
@@ -18,11 +19,11 @@ export interface Delta {
   readonly text: string;
   readonly ranges: readonly HeldRange[];
   /** If the client can show only one piece: the piece, and what to say beside it. */
-  readonly piece?: ShownPiece;
+  readonly piece?: Piece;
 }
 
-/** Lines that follow each other, by indexes, and what stands beside them. */
-interface ShownPiece {
+/** Lines that follow each other, by indexes, and the note beside them. */
+interface Piece {
   readonly start: number;
   readonly end: number;
   /** The lines without their numbers. */
@@ -32,13 +33,14 @@ interface ShownPiece {
 
 export interface DeltaOptions {
   readonly held: readonly HeldText[];
-  /** The call of the result. Of equally long runs, one that this call showed is easiest to find. */
+  /** The name of this result's call. If several runs match for equally many lines, one that a call of this name showed
+   *  is used, because a reader finds it most easily. */
   readonly label: string;
   /** Whether a line is shown although the context holds it. */
   readonly isKept: (index: number) => boolean;
   readonly isOnePiece: boolean;
   readonly hash: KeyedHash;
-  /** Stands in every note, so that text of a result cannot look like one. */
+  /** Is part of every note, so that text of a result cannot look like one. */
   readonly mark: string;
   /** Says how to get the whole text. */
   readonly recallHint: () => string;
@@ -47,128 +49,137 @@ export interface DeltaOptions {
 /** Returns undefined if the context holds none of the lines. */
 export function findDelta(lines: readonly HashedLine[], options: DeltaOptions): Delta | undefined {
   const { isOnePiece } = options;
-  const found = withoutLongNotes(lines, findHeld(lines, options), options.mark);
-  const ranges = isOnePiece ? aroundOnePiece(found, lines.length) : found;
+  const found = dropLongNotes(lines, findHeld(lines, options), options.mark);
+  const ranges = isOnePiece ? keepOuterRanges(found, lines.length) : found;
   if (ranges.length === 0) return undefined;
   const text = renderDelta(lines, ranges, options);
-  return { text, ranges, ...(isOnePiece && { piece: pieceOf(lines, ranges, text) }) };
+  return { text, ranges, ...(isOnePiece && { piece: cutPiece(lines, ranges, text) }) };
 }
 
 /** Returns the ranges of lines that the context holds, in order. */
 function findHeld(lines: readonly HashedLine[], { held, isKept, label, hash }: DeltaOptions): HeldRange[] {
   const hashes = lines.map((line) => line.hash);
-  // In a diff, a line of the file stands after a sign.
-  const bare = lines.map(({ body, sign }) => (sign === undefined ? "" : hash.text(body.slice(1))));
-  const places = findPlaces([...hashes, ...bare], held);
+  // In a diff, a line of the file comes after a sign.
+  const isDiff = lines.some(({ sign }) => sign !== undefined);
+  const bare = isDiff ? lines.map(({ body, sign }) => (sign === undefined ? "" : hash.text(body.slice(1)))) : [];
+  const matches = findMatches([...hashes, ...bare], held);
   const ranges: HeldRange[] = [];
   for (let at = 0; at < lines.length; ) {
-    const search = { lines, at, places, isKept, label, previous: ranges.at(-1) };
-    const best = isKept(at) ? undefined : longer(longestRun(hashes, search), longestRun(bare, search));
+    const search = { lines, at, matches, isKept, label, previous: ranges.at(-1)?.base };
+    const same = longestMatch(hashes, search);
+    const signed = isDiff ? longestMatch(bare, search) : undefined;
+    const isSigned = (signed?.length ?? 0) > (same?.length ?? 0);
+    const best = isSigned ? signed : same;
     if (best === undefined || !isWorthANote(lines, at, at + best.length)) {
       at++;
       continue;
     }
-    const { text: base, run, line } = best.place;
-    const sign = hashAt(run, line) === hashes[at] ? undefined : lines[at]?.sign;
-    ranges.push({ start: at, end: at + best.length, base, baseFrom: run.from + line, name: { ...nameOf(best), sign } });
+    ranges.push(createRange(best, at, isSigned ? lines[at]?.sign : undefined));
     at += best.length;
   }
   return ranges;
 }
 
-function longer(one: FoundRun | undefined, other: FoundRun | undefined): FoundRun | undefined {
-  return (other?.length ?? 0) > (one?.length ?? 0) ? other : one;
-}
-
-function nameOf({ place: { text, run, line }, length }: FoundRun): LineName {
-  const { label, by, from } = run.named ?? { label: text.label, from: run.from };
-  const isWritten = text.isWritten === true && by === undefined;
-  const of = isWritten && length < linesIn(run) ? linesIn(run) : undefined;
-  return { label, isWritten, by, from: from + line, of };
+function createRange({ text: base, run, line, length }: LongMatch, start: number, sign: string | undefined): HeldRange {
+  const { label, by, from } = run.named ?? { label: base.label, from: run.from };
+  const isWritten = base.isWritten === true && by === undefined;
+  const of = isWritten && length < countRunLines(run) ? countRunLines(run) : undefined;
+  return {
+    start,
+    end: start + length,
+    base,
+    baseFrom: run.from + line,
+    name: { label, isWritten, by, from: from + line, of, sign },
+  };
 }
 
 /** A note costs about 8 tokens. */
-const leastCharacters = 60;
+const minCharacters = 60;
 
 function isWorthANote(lines: readonly HashedLine[], start: number, end: number): boolean {
   let characters = 0;
-  for (let index = start; index < end && characters < leastCharacters; index++) {
+  for (let index = start; index < end && characters < minCharacters; index++) {
     characters += (lines[index] as HashedLine).text.length + 1;
   }
-  return characters >= leastCharacters;
+  return characters >= minCharacters;
 }
 
-interface Place {
+/** A line of a text in the context that is the same as a line of the result. */
+interface Match {
   readonly text: HeldText;
   readonly run: HeldRun;
   /** The index of the line in the run. */
   readonly line: number;
 }
 
-/** Common lines ("}") stand in many places. Only the newest of them are tried. */
-const mostPlaces = 12;
+/** Common lines ("}") match in many places. Only the newest of them are tried. */
+const maxMatches = 12;
 
-/** Returns where the context holds these lines, the newest places first. */
-function findPlaces(hashes: readonly string[], held: readonly HeldText[]): Map<string, Place[]> {
-  const places = new Map<string, Place[]>(hashes.map((hash) => [hash, []]));
+/** Returns where the context holds these lines, the newest matches first. */
+function findMatches(hashes: readonly string[], held: readonly HeldText[]): Map<string, Match[]> {
+  const matches = new Map<string, Match[]>(hashes.map((hash) => [hash, []]));
   for (const text of held.toReversed()) {
     for (const run of text.runs) {
-      for (let line = 0; line < linesIn(run); line++) {
-        const found = places.get(hashAt(run, line));
-        if (found !== undefined && found.length < mostPlaces) found.push({ text, run, line });
+      for (let line = 0; line < countRunLines(run); line++) {
+        const found = matches.get(hashAt(run, line));
+        if (found !== undefined && found.length < maxMatches) found.push({ text, run, line });
       }
     }
   }
-  return places;
+  return matches;
 }
 
 interface Search {
   readonly lines: readonly HashedLine[];
   readonly at: number;
-  readonly places: ReadonlyMap<string, readonly Place[]>;
+  readonly matches: ReadonlyMap<string, readonly Match[]>;
   readonly isKept: (index: number) => boolean;
   readonly label: string;
-  readonly previous: HeldRange | undefined;
+  /** The text that has the range before. */
+  readonly previous: HeldText | undefined;
 }
 
-interface FoundRun {
-  readonly place: Place;
+interface LongMatch extends Match {
+  /** How many lines match. */
   readonly length: number;
 }
 
-function longestRun(hashes: readonly string[], { lines, at, places, isKept, ...search }: Search): FoundRun | undefined {
-  const first = lines[at] as HashedLine;
-  const isNext = (index: number): boolean =>
-    lines[index]?.number === first.number + index - at && lines[index]?.sign === first.sign;
-  let best: FoundRun | undefined;
-  for (const place of places.get(hashes[at] as string) ?? []) {
-    let length = 1;
-    while (
-      at + length < hashes.length &&
-      !isKept(at + length) &&
-      isNext(at + length) &&
-      hashAt(place.run, place.line + length) === hashes[at + length]
-    ) {
-      length++;
-    }
-    const isAsLong = best !== undefined && length === best.length;
-    if (best === undefined || length > best.length || (isAsLong && rankOf(place, search) > rankOf(best.place, search)))
-      best = { place, length };
+/** Returns the match that goes on for the most lines. Of equally long ones it is one that this call showed, or else one in
+ *  the same text as the range before. */
+function longestMatch(hashes: readonly string[], search: Search): LongMatch | undefined {
+  const { at, matches, isKept, label, previous } = search;
+  if (isKept(at)) return undefined;
+  let best: LongMatch | undefined;
+  let bestRank = 0;
+  for (const match of matches.get(hashes[at] as string) ?? []) {
+    const { text, run } = match;
+    const length = countMatching(hashes, search, match);
+    const name = run.named?.label ?? (text.isWritten === true ? undefined : text.label);
+    const rank = name === label ? 2 : Number(text === previous);
+    if (best !== undefined && (length < best.length || (length === best.length && rank <= bestRank))) continue;
+    best = { text, run, line: match.line, length };
+    bestRank = rank;
   }
   return best;
 }
 
-function rankOf({ text, run }: Place, { label, previous }: Pick<Search, "label" | "previous">): number {
-  if ((run.named?.label ?? text.label) === label && (run.named !== undefined || text.isWritten !== true)) return 2;
-  return text === previous?.base ? 1 : 0;
+function countMatching(hashes: readonly string[], { lines, at, isKept }: Search, { run, line }: Match): number {
+  const first = lines[at] as HashedLine;
+  for (let next = at + 1; next < hashes.length; next++) {
+    const { number, sign } = lines[next] as HashedLine;
+    const isNext = number === first.number + next - at && sign === first.sign;
+    if (!isNext || hashAt(run, line + next - at) !== hashes[next] || isKept(next)) return next - at;
+  }
+  return hashes.length - at;
 }
 
-/** Drops ranges whose note would be as long as the lines: the note of a line that another call showed has its name. */
-function withoutLongNotes(lines: readonly HashedLine[], ranges: readonly HeldRange[], mark: string): HeldRange[] {
+/** Drops ranges whose note would be as long as the lines that it replaces. A note about lines of another call is
+ *  longer, because it names that call. */
+function dropLongNotes(lines: readonly HashedLine[], ranges: readonly HeldRange[], mark: string): HeldRange[] {
   if (ranges.length === 0) return [];
   const main = mainName(ranges);
   return ranges.filter((range) => {
-    const note = `[${mark} ${noteOf(lines, range, main)}]`;
+    const note = `[${mark} ${writeNote(lines, range, main)}]`;
     const replaced = lines.slice(range.start, range.end);
     return replaced.reduce((sum, { text }) => sum + text.length + 1, 0) > note.length;
   });
@@ -190,7 +201,7 @@ function renderDelta(
   for (const range of [...ranges, undefined]) {
     const end = range?.start ?? lines.length;
     for (const { text } of lines.slice(at, end)) written.push(text);
-    if (range !== undefined) written.push(`[${mark} ${noteOf(lines, range, main)}]`);
+    if (range !== undefined) written.push(`[${mark} ${writeNote(lines, range, main)}]`);
     at = range?.end ?? end;
   }
   return written.join("\n");
@@ -210,12 +221,12 @@ function nameKey({ label, isWritten }: LineName): string {
   return `${isWritten} ${label}`;
 }
 
-function noteOf(lines: readonly HashedLine[], { start, end, name }: HeldRange, main: LineName): string {
+function writeNote(lines: readonly HashedLine[], { start, end, name }: HeldRange, main: LineName): string {
   const [first, last] = [lines[start]?.number ?? 0, lines[end - 1]?.number ?? 0];
   const { from, of } = name;
-  const words = [linesWord(first, last)];
+  const words = [`${first < 0 ? "unnumbered " : ""}${writeNumbers(first, last)}`];
   if (name.sign !== undefined) words.push(`all with "${name.sign}"`);
-  const there = `there ${numbersWord(from, from + last - first)}`;
+  const there = `there ${writeNumbers(from, from + last - first)}`;
   if (of !== undefined) words.push(`${there} of ${of}`);
   else if (!name.isWritten && from !== first) words.push(there);
   if (nameKey(name) !== nameKey(main))
@@ -223,20 +234,13 @@ function noteOf(lines: readonly HashedLine[], { start, end, name }: HeldRange, m
   return words.join(", ");
 }
 
-function linesWord(first: number, last: number): string {
-  return `${first < 0 ? "unnumbered " : ""}${numbersWord(first, last)}`;
-}
-
-function numbersWord(first: number, last: number): string {
-  return first === last ? `${shownNumber(first)}` : `${shownNumber(first)}-${shownNumber(last)}`;
-}
-
-function shownNumber(number: number): number {
-  return number < 0 ? number - unnumbered : number;
+function writeNumbers(first: number, last: number): string {
+  const [from, to] = [first, last].map((number) => (number < 0 ? number - unnumbered : number));
+  return from === to ? `${from}` : `${from}-${to}`;
 }
 
 /** Keeps the ranges at the beginning and at the end, so that the lines between them follow each other. */
-function aroundOnePiece(ranges: readonly HeldRange[], count: number): HeldRange[] {
+function keepOuterRanges(ranges: readonly HeldRange[], count: number): HeldRange[] {
   const first = ranges.findIndex(({ start }, index) => start !== (ranges[index - 1]?.end ?? 0));
   if (first < 0) return [...ranges];
   const last = ranges.findLastIndex(({ end }, index) => end !== (ranges[index + 1]?.start ?? count));
@@ -244,12 +248,12 @@ function aroundOnePiece(ranges: readonly HeldRange[], count: number): HeldRange[
 }
 
 /** Returns the lines that no range has, and the notes of the rendered delta. */
-function pieceOf(lines: readonly HashedLine[], ranges: readonly HeldRange[], text: string): ShownPiece {
+function cutPiece(lines: readonly HashedLine[], ranges: readonly HeldRange[], text: string): Piece {
   const gap = ranges.findIndex(({ end }, index) => end !== ranges[index + 1]?.start);
   const start = ranges[0]?.start === 0 ? (ranges[gap]?.end ?? 0) : 0;
   const end = ranges.find((range) => range.start >= start)?.start ?? lines.length;
   const piece = lines.slice(start, end);
-  const shown = new Set(piece.map((line) => line.text));
-  const note = text.split("\n").filter((line) => !shown.has(line));
+  const texts = new Set(piece.map((line) => line.text));
+  const note = text.split("\n").filter((line) => !texts.has(line));
   return { start, end, text: piece.map(({ body }) => body).join("\n"), note: note.join(" ") };
 }

@@ -1,5 +1,5 @@
-/** The texts that the context holds, and how a note names their lines: by the number that the newest result of a call gave
- *  them. Text that such a result no longer shows has no name, even if it is still in the context. */
+/** The texts that the context holds, and how notes name their lines: by the number of the line in the newest result of
+ *  a call. A line that this result no longer shows cannot be named, even if the context still has it. */
 import { hashLength, type KeyedHash } from "../../core/text/index.ts";
 import type { ResultLine } from "./result-lines.ts";
 
@@ -9,7 +9,8 @@ export interface HashedLine extends ResultLine {
 }
 
 export function hashLines(lines: readonly ResultLine[], hash: KeyedHash): HashedLine[] {
-  return lines.map((line) => ({ ...line, hash: hash.text(line.body) }));
+  // Copying each object by a spread takes as long as hashing a short line.
+  return lines.map(({ text, body, number, sign }) => ({ text, body, number, sign, hash: hash.text(body) }));
 }
 
 /** A text in the context: a result that was sent, or a text that the agent wrote in a call. */
@@ -18,12 +19,13 @@ export interface HeldText {
   readonly sequence: number;
   /** The call, as the notes name it. */
   readonly label: string;
-  /** The id of the call, if the client has told it. */
+  /** The id of the call, if the client passes it. */
   readonly callId?: string | undefined;
   readonly isWritten?: true;
-  /** The hash of a whole text that was sent unchanged, while no later result of the call has another text. */
+  /** The hash of the whole text, if it was sent unchanged. Removed when a later result of the same call has another
+   *  text. */
   readonly whole?: string | undefined;
-  /** Set for a duplicate or a page: a reader may know lines of it that no run has. */
+  /** Set if `runs` may lack lines that a reader knows from this result, as for a duplicate or a page. */
   readonly isPartial?: true | undefined;
   /** What this text takes of the window of deltas: 0 for what the agent wrote. */
   readonly tokens: number;
@@ -36,17 +38,17 @@ export interface HeldRun {
   readonly from: number;
   /** The hashes of all lines, joined. */
   readonly hashes: string;
-  /** If a later result left these lines out and named them in its own way. */
-  readonly named?: NamedLines | undefined;
-}
-
-interface NamedLines {
-  /** The call of that result. */
-  readonly label: string;
-  /** The number of that result. */
-  readonly by: number;
-  /** The number of the first line in that result. */
-  readonly from: number;
+  /** If a later result left these lines out: where these lines are in that result. */
+  readonly named?:
+    | {
+        /** The call of that result. */
+        readonly label: string;
+        /** The number of that result. */
+        readonly by: number;
+        /** The number of the first line in that result. */
+        readonly from: number;
+      }
+    | undefined;
 }
 
 /** A range of lines that is not sent again, by indexes in the result. */
@@ -69,18 +71,19 @@ export interface LineName {
   readonly from: number;
   /** How many lines the agent wrote, if it wrote more than these. */
   readonly of?: number | undefined;
-  /** The sign that stands before these lines in a diff, and not there. */
+  /** The sign before these lines in a diff. The named lines do not have it. */
   readonly sign?: string | undefined;
   /** The number of the result that named them, if it is not the base. */
   readonly by?: number | undefined;
 }
 
-/** Texts of a few tokens each: every result reads and writes all that is held, and a window has room for thousands. */
-const mostHeld = 500;
+/** The most texts that count as held. A window has room for thousands of short texts, and every result reads and writes
+ *  all that are held. */
+const maxHeld = 500;
 
 /** Drops the oldest texts above the window. */
-export function withinWindow(held: readonly HeldText[], window: number): readonly HeldText[] {
-  const oldest = Math.max(0, held.length - mostHeld);
+export function keepWindow(held: readonly HeldText[], window: number): readonly HeldText[] {
+  const oldest = Math.max(0, held.length - maxHeld);
   let start = held.length;
   for (let left = window; start > oldest; start--) {
     left -= (held[start - 1] as HeldText).tokens;
@@ -89,8 +92,8 @@ export function withinWindow(held: readonly HeldText[], window: number): readonl
   return start === 0 ? held : held.slice(start);
 }
 
-/** Drops the names that a result gave to lines of an earlier one, if that result is gone. */
-export function withoutLostNames(held: readonly HeldText[]): HeldText[] {
+/** If a result gave names to lines of an earlier one, and the context no longer holds that result, drops these names. */
+export function dropLostNames(held: readonly HeldText[]): HeldText[] {
   const results = new Set(held.flatMap(({ sequence, isWritten }) => (isWritten === true ? [] : [sequence])));
   return held.map((text) => ({
     ...text,
@@ -104,7 +107,8 @@ export interface SentTurn {
   readonly first: number;
   /** The names of its results, oldest first. */
   readonly labels: readonly string[];
-  /** Those of them under which different lines were shown. No note uses such a name for a result of this turn. */
+  /** The names that several results of this turn have although they show different lines. No note refers to a result of
+   *  this turn by such a name. */
   readonly unclear: readonly string[];
 }
 
@@ -141,15 +145,24 @@ export interface SentResult {
 }
 
 /** Adds what was sent to what the context holds, and what the agent wrote in the call. */
-export function holdSent(
+export function addSent(
   before: readonly HeldText[],
   sent: SentResult,
 ): { readonly held: readonly HeldText[]; readonly turn: SentTurn } {
   const { text, hash, written: runs, turn } = sent;
   const { sequence, label, callId } = text;
+  const wasUnclear = turn.unclear.includes(label);
+  const earlierResults = wasUnclear ? 1 : turn.labels.filter((each) => each === label).length;
+  const isUnclear = wasUnclear || (earlierResults > 0 && isAmbiguous(before, sent, earlierResults));
   // How often an unclear name was used no longer matters.
-  const labels = turn.unclear.includes(label) ? turn.labels : [...turn.labels, label];
-  const isNamed = !turn.labels.includes(label) || !(turn.unclear.includes(label) || isUnclear(before, sent));
+  const labels = wasUnclear ? turn.labels : [...turn.labels, label];
+  const renamed = renameLines(before, isUnclear ? { ...sent, ranges: [] } : sent);
+  const others = replaceWritten(renamed, text.label, runs);
+  if (isUnclear) {
+    const unclear = wasUnclear ? turn.unclear : [...turn.unclear, label];
+    const held = [...dropNames(others, turn.first, label), { ...text, runs: [], whole: undefined }];
+    return { held, turn: { ...turn, labels, unclear } };
+  }
   const written: HeldText = {
     sequence,
     label,
@@ -158,183 +171,180 @@ export function holdSent(
     runs,
     ...(callId !== undefined && { callId }),
   };
-  const others = nameWritten(nameLines(before, isNamed ? sent : { ...sent, ranges: [] }), written);
-  if (!isNamed) {
-    const held = [...withoutUnclear(others, turn.first, label), { ...text, runs: [], whole: undefined }];
-    const unclear = turn.unclear.includes(label) ? turn.unclear : [...turn.unclear, label];
-    return { held, turn: { ...turn, labels, unclear } };
-  }
   const isOther = (each: HeldText): boolean =>
     each.label === label && each.sequence >= turn.first && each.isWritten !== true && each.whole !== hash;
   // Most results are the only one of their turn with this name.
-  const own = turn.labels.includes(label) && before.some(isOther) ? { ...text, whole: undefined } : text;
+  const own = earlierResults > 0 && before.some(isOther) ? { ...text, whole: undefined } : text;
   return { held: [...others, ...(runs.length === 0 ? [] : [written]), own], turn: { ...turn, labels } };
 }
 
-/** Returns whether an earlier result of this turn with the same name shows, or may show, another line under a number. The
- *  client may send either one last, so the name means neither. The same is true of calls that wrote different texts with
- *  the same number of lines. */
-function isUnclear(held: readonly HeldText[], { text: { label }, turn, lines, written }: SentResult): boolean {
-  const others = held.filter((text) => text.label === label && text.sequence >= turn.first && text.isWritten !== true);
-  const isLost = others.length < turn.labels.filter((each) => each === label).length;
-  if (isLost || others.some(({ isPartial }) => isPartial === true)) return true;
-  const hashes = new Map(lines?.map(({ number, hash }) => [number, hash]));
+/** Returns whether an earlier result of this turn has the same name and shows, or may show, another line under the same
+ *  number. The client may send the two in any order, so the name would not say which one is meant. The same is true of
+ *  calls that wrote different texts with equally many lines. */
+function isAmbiguous(held: readonly HeldText[], sent: SentResult, earlierResults: number): boolean {
+  const { turn, lines, written } = sent;
+  const { label } = sent.text;
+  const isOfTurn = (text: HeldText): boolean => text.label === label && text.sequence >= turn.first;
+  const others = held.filter((text) => isOfTurn(text) && text.isWritten !== true);
+  if (others.length < earlierResults || others.some(({ isPartial }) => isPartial === true)) return true;
+  const findOther = createFinder(lines);
   return held.some((text) =>
     text.runs.some((run) => {
       if (text.isWritten === true && run.named === undefined) {
-        const isOther = (own: HeldRun): boolean => linesIn(own) === linesIn(run) && own.hashes !== run.hashes;
-        return text.label === label && text.sequence >= turn.first && written.some(isOther);
+        const isOther = (own: HeldRun): boolean =>
+          countRunLines(own) === countRunLines(run) && own.hashes !== run.hashes;
+        return isOfTurn(text) && written.some(isOther);
       }
       // Lines of earlier turns count, too: the other result may have left them out.
-      const { label: own, from } = run.named ?? { label: text.label, from: run.from };
-      if (own !== label) return false;
-      return (
-        lines === undefined || numbersOf(run, from).some(([number, hash]) => (hashes.get(number) ?? hash) !== hash)
-      );
+      return (run.named?.label ?? text.label) === label && findOther(run, 0) < countRunLines(run);
     }),
   );
 }
 
-function numbersOf(run: HeldRun, from: number): (readonly [number: number, hash: string])[] {
-  return Array.from({ length: linesIn(run) }, (_, line) => [from + line, hashAt(run, line)]);
-}
-
 /** Drops the names that results of this turn gave under a label. */
-function withoutUnclear(held: readonly HeldText[], first: number, label: string): HeldText[] {
+function dropNames(held: readonly HeldText[], first: number, label: string): HeldText[] {
   return held.map((text) => {
-    const isOwn = text.label === label && text.sequence >= first;
-    const isNamed = ({ named }: HeldRun): boolean =>
-      named === undefined ? !isOwn : named.label !== label || named.by < first;
-    return { ...text, runs: text.runs.filter(isNamed), whole: isOwn ? undefined : text.whole };
+    const isOfTurn = text.label === label && text.sequence >= first;
+    const runs = text.runs.filter(({ named }) =>
+      named === undefined ? !isOfTurn : named.label !== label || named.by < first,
+    );
+    const whole = isOfTurn ? undefined : text.whole;
+    return runs.length === text.runs.length && whole === text.whole ? text : { ...text, runs, whole };
   });
 }
 
-/** Returns what the context holds of a result once it is sent without these ranges. */
-export function runsSent(lines: readonly HashedLine[], ranges: readonly HeldRange[]): HeldRun[] {
-  const runs: HeldRun[] = [];
-  let at = 0;
-  for (const range of [...ranges, undefined]) {
-    const end = range?.start ?? lines.length;
-    for (const run of numberedRuns(lines.slice(at, end))) runs.push(run);
-    at = range?.end ?? end;
+/** Returns the runs of lines that the context holds of a result that was sent without these ranges. A run ends where
+ *  the next line number is not one higher. */
+export function collectRuns(lines: readonly HashedLine[], ranges: readonly HeldRange[] = []): HeldRun[] {
+  const runs: { from: number; hashes: string }[] = [];
+  let next = Number.NaN;
+  let passed = 0;
+  for (let index = 0; index < lines.length; index++) {
+    const range = ranges[passed];
+    if (range?.start === index) {
+      passed++;
+      index = range.end - 1;
+      next = Number.NaN;
+      continue;
+    }
+    const { hash, number } = lines[index] as HashedLine;
+    const last = runs.at(-1);
+    if (last !== undefined && number === next) last.hashes += hash;
+    else runs.push({ from: number, hashes: hash });
+    next = number + 1;
   }
   return runs;
 }
 
-/** Splits where the numbers do not count on. */
-function numberedRuns(lines: readonly HashedLine[]): HeldRun[] {
-  const runs: { from: number; hashes: string; next: number }[] = [];
-  for (const { hash, number } of lines) {
-    const last = runs.at(-1);
-    if (last !== undefined && last.next === number) {
-      last.hashes += hash;
-      last.next++;
-    } else runs.push({ from: number, hashes: hash, next: number + 1 });
-  }
-  return runs.map(({ from, hashes }) => ({ from, hashes }));
-}
-
-/** Returns the runs of the texts that an agent wrote in one call. A note tells several texts of calls with the same name
- *  apart by their numbers of lines. */
-export function runsWritten(texts: readonly (readonly HashedLine[])[]): HeldRun[] {
+/** Returns the runs of the texts that an agent wrote in one call. If calls with the same name wrote several texts, a
+ *  note says which one it means by the number of its lines. */
+export function collectWrittenRuns(texts: readonly (readonly HashedLine[])[]): HeldRun[] {
   const byCount = new Map(texts.map((lines) => [lines.length, lines]));
   const counted = (lines: readonly HashedLine[]) => lines.map((line, index) => ({ ...line, number: index + 1 }));
-  return [...byCount.values()].flatMap((lines) => runsSent(counted(lines), []));
+  return [...byCount.values()].flatMap((lines) => collectRuns(counted(lines)));
 }
 
-/** Returns what the context holds when the agent has written another text in a call of the same name. */
-function nameWritten(
-  held: readonly HeldText[],
-  { label, runs }: Pick<HeldText, "label" | "runs">,
-): readonly HeldText[] {
-  if (runs.length === 0) return held;
-  const counts = new Set(runs.map(linesIn));
-  const isNamed = (run: HeldRun): boolean => run.named !== undefined || !counts.has(linesIn(run));
+/** Returns what the context holds when the agent has written these texts in a call. They replace those with the same
+ *  number of lines that an earlier call of the same name wrote. */
+function replaceWritten(held: readonly HeldText[], label: string, written: readonly HeldRun[]): readonly HeldText[] {
+  if (written.length === 0) return held;
+  const counts = new Set(written.map(countRunLines));
+  const isLeft = (run: HeldRun): boolean => run.named !== undefined || !counts.has(countRunLines(run));
   return held.map((text) =>
-    text.isWritten === true && text.label === label ? { ...text, runs: text.runs.filter(isNamed) } : text,
+    text.isWritten === true && text.label === label ? { ...text, runs: text.runs.filter(isLeft) } : text,
   );
 }
 
-/** Returns what the context holds when a reader has seen this result. Its numbers now stand for its own lines: other
- *  lines that an earlier result of the same call had under these numbers can no longer be named. Lines that it left out
- *  get the numbers that it gave them. */
-function nameLines(held: readonly HeldText[], sent: SentResult): readonly HeldText[] {
-  const { hash: whole, lines, ranges } = sent;
-  const { label, sequence } = sent.text;
-  const hashes = new Map(lines?.map(({ number, hash }) => [number, hash]));
-  const isGone = (number: number, hash: string): boolean =>
-    lines === undefined || (hashes.get(number) ?? hash) !== hash;
-  const isConcerned = (text: HeldText): boolean => {
-    if (text.label === label || ranges.length > 0) return true;
-    for (const { named } of text.runs) if (named?.label === label) return true;
-    return false;
+/** Returns what the context holds after a reader has seen this result. Its line numbers now mean its own lines. If an
+ *  earlier result of the same call showed other lines under these numbers, those lines can no longer be named. Lines
+ *  that this result left out are now named by the numbers that they have in it. */
+function renameLines(held: readonly HeldText[], { text: sent, hash, lines, ranges }: SentResult): HeldText[] {
+  let finder: FindOther | undefined;
+  const findOther: FindOther = (run, start) => {
+    finder ??= createFinder(lines);
+    return finder(run, start);
   };
-  if (!held.some(isConcerned)) return held;
-  const isRepeated = findRepeated(sent, isGone);
   return held.map((text) => {
-    if (!isConcerned(text) || isRepeated(text)) return text;
-    const runs = text.runs.flatMap((run) => {
-      const { label: own, from } = run.named ?? { label: text.isWritten === true ? "" : text.label, from: run.from };
-      return own === label ? splitRun(run, (line) => isGone(from + line, hashAt(run, line))) : [run];
-    });
-    const named = ranges.flatMap(({ start, end, base, baseFrom, name }): HeldRun[] => {
-      const first = lines?.[start]?.number ?? 0;
-      const isKnown = name.label === label && !name.isWritten && name.from === first;
+    const ownLabel = text.isWritten === true ? undefined : text.label;
+    const isUnchanged = (run: HeldRun): boolean =>
+      (run.named?.label ?? ownLabel) !== sent.label || findOther(run, 0) === countRunLines(run);
+    const isSame = text.runs.every(isUnchanged);
+    const runs = isSame ? text.runs : text.runs.flatMap((run) => (isUnchanged(run) ? run : splitRun(run, findOther)));
+    const added = ranges.flatMap(({ start, end, base, baseFrom, name }): HeldRun[] => {
+      const from = lines?.[start]?.number ?? 0;
+      const isKnown = name.label === sent.label && !name.isWritten && name.from === from;
       const isBase = base.sequence === text.sequence && base.isWritten === text.isWritten;
       if (!isBase || isKnown) return [];
-      const hashes = (lines ?? []).slice(start, end).map(({ hash }) => hash);
-      return [{ from: baseFrom, hashes: hashes.join(""), named: { label, by: sequence, from: first } }];
+      const hashes = (lines ?? []).slice(start, end).map((line) => line.hash);
+      return [{ from: baseFrom, hashes: hashes.join(""), named: { label: sent.label, by: sent.sequence, from } }];
     });
-    const isOther = text.label === label && text.whole !== whole;
-    const isSame = named.length === 0 && runs.every((run, at) => run === text.runs[at]);
-    if (isSame && runs.length === text.runs.length && !(isOther && text.whole !== undefined)) return text;
-    return { ...text, runs: withNames(runs, named), whole: isOther ? undefined : text.whole };
+    const whole = text.label === sent.label && text.whole !== hash ? undefined : text.whole;
+    if (isSame && added.length === 0 && whole === text.whole) return text;
+    return { ...text, runs: keepNewestNames([...runs, ...added]), whole };
   });
 }
 
-/** Returns a function that tells a text with the same lines under the same numbers: nothing of it is gone. Thousands of
- *  results may be one text. */
-function findRepeated(
-  { text: { label, runs }, hash, ranges }: SentResult,
-  isGone: (number: number, hash: string) => boolean,
-): (text: HeldText) => boolean {
-  const [shown, ...others] = runs;
-  if (shown === undefined || others.length > 0 || ranges.length > 0) return () => false;
-  if (numbersOf(shown, shown.from).some(([number, line]) => isGone(number, line))) return () => false;
-  const isShown = ({ named, from, hashes }: HeldRun): boolean =>
-    named === undefined && from === shown.from && hashes === shown.hashes;
-  return (text) => text.label === label && text.whole === hash && text.isWritten !== true && text.runs.every(isShown);
-}
-
 /** Many short results may name the same lines. Of these names only the newest are kept. */
-function withNames(runs: readonly HeldRun[], added: readonly HeldRun[]): HeldRun[] {
-  const all = [...runs, ...added];
-  const old = all.filter(({ named }) => named !== undefined).slice(0, -mostNames);
-  return old.length === 0 ? all : all.filter((run) => !old.includes(run));
+function keepNewestNames(runs: readonly HeldRun[]): readonly HeldRun[] {
+  const old = new Set(runs.filter(({ named }) => named !== undefined).slice(0, -maxNames));
+  return old.size === 0 ? runs : runs.filter((run) => !old.has(run));
 }
 
-const mostNames = 40;
+const maxNames = 40;
 
-/** Returns the parts of a run without the lines that are gone. Short parts are not worth a note. */
-function splitRun(run: HeldRun, isGone: (line: number) => boolean): HeldRun[] {
-  const count = linesIn(run);
+/** Returns the index of the first line of a run, from `start` on, that a result shows differently under the same number;
+ *  or the number of lines. */
+type FindOther = (run: HeldRun, start: number) => number;
+
+/** If the lines were not read, every line may be another one. */
+function createFinder(lines: readonly HashedLine[] | undefined): FindOther {
+  if (lines === undefined) return (_, start) => start;
+  const [first, ...others] = collectRuns(lines);
+  // The numbers of most results have no gaps. Then runs are compared as one text, without a map of all lines.
+  const single = others.length === 0 ? first : undefined;
+  const byNumber = new Map(single === undefined ? lines.map(({ number, hash }) => [number, hash]) : []);
+  const readHash = (number: number): string | undefined =>
+    single === undefined ? byNumber.get(number) : hashAt(single, number - single.from) || undefined;
+  return (run, start) => {
+    const count = countRunLines(run);
+    const from = run.named?.from ?? run.from;
+    if (single !== undefined) {
+      const shift = from - single.from;
+      const begin = Math.max(start, -shift);
+      const end = Math.max(begin, Math.min(count, countRunLines(single) - shift));
+      if (sliceLines(run, begin, end) === sliceLines(single, begin + shift, end + shift)) return count;
+    }
+    for (let line = start; line < count; line++) {
+      const own = hashAt(run, line);
+      if ((readHash(from + line) ?? own) !== own) return line;
+    }
+    return count;
+  };
+}
+
+/** Returns the parts of a run without the lines that a result shows differently. Short parts are not worth a note. */
+function splitRun(run: HeldRun, findOther: FindOther): HeldRun[] {
+  const count = countRunLines(run);
   const parts: HeldRun[] = [];
   for (let start = 0, end = 0; start < count; start = end + 1) {
-    for (end = start; end < count && !isGone(end); ) end++;
-    if (start === 0 && end === count) return [run];
-    if (end - start < leastPart) continue;
+    end = findOther(run, start);
+    if (end - start < minPart) continue;
     const named = run.named && { ...run.named, from: run.named.from + start };
-    parts.push({ from: run.from + start, hashes: run.hashes.slice(start * hashLength, end * hashLength), named });
+    parts.push({ from: run.from + start, hashes: sliceLines(run, start, end), named });
   }
   return parts;
 }
 
-const leastPart = 3;
+const minPart = 3;
 
-export function linesIn({ hashes }: HeldRun): number {
+export function countRunLines({ hashes }: HeldRun): number {
   return hashes.length / hashLength;
 }
 
-export function hashAt({ hashes }: HeldRun, line: number): string {
-  return hashes.slice(line * hashLength, (line + 1) * hashLength);
+export function hashAt(run: HeldRun, line: number): string {
+  return line < 0 ? "" : sliceLines(run, line, line + 1);
+}
+
+function sliceLines({ hashes }: HeldRun, start: number, end: number): string {
+  return hashes.slice(start * hashLength, end * hashLength);
 }

@@ -1,4 +1,4 @@
-export { createMessageIntake, type MessageIntake, type SavedAdmissions, withHeldIn } from "./admit-messages.ts";
+export { createMessageIntake, type MessageIntake, type SavedAdmissions, separateContexts } from "./admit-messages.ts";
 export {
   type AdmittedResult,
   createIntake,
@@ -7,7 +7,7 @@ export {
   type Intake,
   type IntakeOptions,
 } from "./intake.ts";
-export { type FoundNote, findNotes, heldCollection, isOwnNote, readOriginal } from "./originals.ts";
+export { contextCollection, type FoundNote, findNotes, isOwnNote, readOriginal } from "./originals.ts";
 export { createParallelCalls, type ParallelCalls } from "./parallel-calls.ts";
 export { forgetIntake, listIntakeUses, pruneIntake } from "./prune-intake.ts";
 export { quoteNotes } from "./quote-notes.ts";

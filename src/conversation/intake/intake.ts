@@ -5,7 +5,6 @@ import { invalidArgument } from "../../core/errors.ts";
 import { createMemoryStore, type Store } from "../../core/store/index.ts";
 import {
   argumentChecks,
-  countNoun,
   createMark,
   createOriginalId,
   digestText,
@@ -15,24 +14,24 @@ import {
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
 import { type AdmittedTexts, createAdmittedTexts } from "./admitted-texts.ts";
 import { findDelta } from "./delta.ts";
-import { createContextReader, type HeldContext, type OpenContext } from "./held-context.ts";
 import {
+  addSent,
   beforeTurn,
+  collectRuns,
+  collectWrittenRuns,
+  dropLostNames,
   type HashedLine,
   type HeldRange,
   type HeldRun,
   type HeldText,
   hashLines,
-  holdSent,
-  runsSent,
-  runsWritten,
-  withinWindow,
-  withoutLostNames,
+  keepWindow,
 } from "./held-texts.ts";
-import { contextKey, heldCollection, keepOriginal, readOriginal, type StoredOriginal } from "./originals.ts";
-import { countLarge, largeText, pageOf, sizeOf } from "./page.ts";
+import { createContextReader, type IntakeContext, type OpenContext } from "./intake-context.ts";
+import { contextCollection, contextKey, keepOriginal, readOriginal, type StoredOriginal } from "./originals.ts";
+import { countLarge, cutBeginning, describeSize, largeText, makePage } from "./page.ts";
 import { quoteNotes } from "./quote-notes.ts";
-import { isOutput, isRecall, isRepeated, labelOf, nextEdited, writtenTexts } from "./read-call.ts";
+import { isOutput, isRecall, isRepeatedCall, nameCall, nextEdited, readWrittenTexts } from "./read-call.ts";
 import { readResultLines, weighLines, withoutColours } from "./result-lines.ts";
 
 /** What `createIntake` needs to know. */
@@ -165,37 +164,36 @@ export interface Intake {
  * ```
  */
 export async function createIntake(options: IntakeOptions): Promise<Intake> {
-  const seen = createAdmittedTexts();
-  const settings = { ...(await readOptions(options)), seen };
-  const { store, sessionId, agentId, patience } = settings;
+  const settings = await readOptions(options);
+  const { store, sessionId, agentId, patience, seen } = settings;
   const key = contextKey(settings);
   const read = createContextReader({ isShared: options.store !== undefined });
   return {
     async admit(result) {
       const tokens = countLarge(result.text, settings.counter);
       const original: AdmittedResult = { text: result.text, tokens, edit: "none" };
-      const isCut = shareOf(result.text, result, settings) > 1;
-      let next: Admission | undefined;
+      const isCut = readShare(result.text, result, settings) > 1;
+      let next: ReturnType<typeof admitInto> | undefined;
       let answer: AdmittedResult | undefined;
       const edited = async (): Promise<AdmittedResult> => {
-        await store.update(heldCollection, key, (value) => {
+        await store.update(contextCollection, key, (value) => {
           next = admitInto(read.parse(value), { ...result, tokens, isCut }, settings);
           if (isCut && answer !== undefined) read.noteUnsent(next.context.sequence);
-          return read.written(next.context);
+          return read.write(next.context);
         });
-        const { admitted, context, lines } = next as Admission;
-        seen.add(result, { lines, context });
-        const stored: StoredOriginal = { sessionId, agentId, call: labelOf(result), text: result.text };
+        const { admitted, context } = next as ReturnType<typeof admitInto>;
+        seen.add(result, context);
+        const stored: StoredOriginal = { sessionId, agentId, call: nameCall(result), text: result.text };
         if (admitted.id !== undefined) await keepOriginal(store, admitted.id, JSON.stringify(stored));
         return admitted;
       };
-      // An original that the client cuts has not shown what is recorded.
+      // If the client cuts the original, the model has not seen what is recorded.
       const giveUp = (): AdmittedResult => {
         if (answer !== undefined) return answer;
         answer = original;
         if (isCut && next !== undefined) {
           read.noteUnsent(next.context.sequence);
-          store.update(heldCollection, key, (value) => read.written(read.parse(value).context)).catch(() => {});
+          store.update(contextCollection, key, (value) => read.write(read.parse(value).context)).catch(() => {});
         }
         return answer;
       };
@@ -203,12 +201,12 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
       return Promise.race([decided, ...(patience === undefined ? [] : [patience().then(giveUp, giveUp)])]);
     },
     async forget(isKept = () => false) {
-      await store.update(heldCollection, key, (value) => {
+      await store.update(contextCollection, key, (value) => {
         const { context } = read.parse(value);
         const held = context.held.filter(({ sequence, isWritten = false, callId }) =>
           isKept({ sequence, isWritten, callId }),
         );
-        return read.written({ ...context, held: withoutLostNames(held), edited: [] });
+        return read.write({ ...context, held: dropLostNames(held), edited: [] });
       });
     },
     async recall(id) {
@@ -220,7 +218,7 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
 
 /** `rangeHint` says how to ask for a part of an original. */
 type Settings = Required<Omit<IntakeOptions, "patience">> &
-  Pick<IntakeOptions, "patience"> & { readonly rangeHint: string };
+  Pick<IntakeOptions, "patience"> & { readonly rangeHint: string; readonly seen: AdmittedTexts };
 
 async function readOptions(options: IntakeOptions): Promise<Settings> {
   refuseUnknownOptions(options, optionNames);
@@ -235,7 +233,9 @@ async function readOptions(options: IntakeOptions): Promise<Settings> {
   return {
     counter: options.counter ?? (await createCounter("auto")),
     store: options.store ?? createMemoryStore(),
-    ...{ sessionId, agentId, markSeed: options.markSeed ?? contextKey({ sessionId, agentId }) },
+    sessionId,
+    agentId,
+    markSeed: options.markSeed ?? contextKey({ sessionId, agentId }),
     maxResultTokens,
     pageTokens: Math.min(pageTokens, maxResultTokens),
     deltas: options.deltas ?? true,
@@ -244,6 +244,7 @@ async function readOptions(options: IntakeOptions): Promise<Settings> {
     recallHint: options.recallHint ?? ((id) => `plimsoll recall ${id}`),
     rangeHint: options.recallHint === undefined ? " --lines A-B or --grep WORD" : "",
     patience: options.patience,
+    seen: createAdmittedTexts(),
   };
 }
 
@@ -263,18 +264,13 @@ const optionNames: readonly (keyof IntakeOptions)[] = [
 ];
 
 /** `isCut`: the client would cut the result. */
-type Counted = IncomingResult & { readonly tokens: number; readonly isCut: boolean };
+type CountedResult = IncomingResult & { readonly tokens: number; readonly isCut: boolean };
 
-interface Admission {
-  readonly context: HeldContext;
-  readonly admitted: AdmittedResult;
-  /** The lines of the result, if they were read. */
-  readonly lines: readonly HashedLine[] | undefined;
-}
-
-type AdmissionSettings = Settings & { readonly seen: AdmittedTexts };
-
-function admitInto({ context, hash }: OpenContext, result: Counted, settings: AdmissionSettings): Admission {
+function admitInto(
+  { context, hash }: OpenContext,
+  result: CountedResult,
+  settings: Settings,
+): { readonly context: IntakeContext; readonly admitted: AdmittedResult } {
   // One digest serves to compare the text and to name it: each pass over several MB takes milliseconds.
   const digest = digestText(result.text);
   const whole = hash.text(digest);
@@ -283,29 +279,34 @@ function admitInto({ context, hash }: OpenContext, result: Counted, settings: Ad
   const mark = createMark(seed);
   // Every process derives the same id from the same conversation.
   const id = () => createOriginalId(["intake", settings.sessionId, settings.agentId, seed, sequence, digest]);
-  const held = withinWindow(context.held, settings.deltaWindow);
+  const held = keepWindow(context.held, settings.deltaWindow);
   const call = { call: hash.text(JSON.stringify([result.tool, result.input ?? null])), text: whole, sequence };
-  // Of an original that the client cuts, an agent that insists would get even less.
-  const insisted = result.isCut ? undefined : context.edited.find((each) => isRepeated(each, call));
-  // Our own lines are told by the mark, so nothing of ours is added to a text that has it. A page has no colours.
+  // If the client would cut the whole text, an agent that insists on it would see even less.
+  const insisted = result.isCut ? undefined : context.edited.find((each) => isRepeatedCall(each, call));
+  // Only the mark distinguishes our notes, so a text that contains the mark gets no notes. A page leaves out colour
+  // codes, so the mark is searched in the text without them.
   const isMarked = withoutColours(result.text).includes(`[${mark}`);
   const isWhole = insisted !== undefined || isRecall(result) || isMarked;
   const turn = result.isParallel === true ? context.lastTurn : { first: sequence, labels: [], unclear: [] };
-  const earlier = beforeTurn(held, turn, result.unfinished?.map(labelOf) ?? []);
+  const earlier = beforeTurn(held, turn, result.unfinished?.map(nameCall) ?? []);
   const lines = result.text.length > largeText ? undefined : hashLines(readResultLines(result.text), hash);
-  const edit = isWhole ? undefined : editOf(result, { held: earlier, whole, hash, lines, mark, id, settings });
+  const edit = isWhole ? undefined : chooseEdit(result, { held: earlier, whole, hash, lines, mark, id, settings });
   const unquoted = edit?.admitted ?? { text: result.text, tokens: result.tokens, edit: "none" };
-  const admitted = withQuotes(unquoted, { mark: isMarked ? undefined : mark, settings, lines, result });
-  const isLost = shareOf(admitted.text, result, settings) > 1;
-  const text = sentText(result, { sequence, whole, lines, edit, isLost });
-  const written = runsWritten(writtenTexts(result).map((each) => hashLines(each, hash)));
+  const admitted = quoteResult(unquoted, { mark: isMarked ? undefined : mark, settings, lines, result });
+  // If the client cuts what is sent, nobody knows what the context has of it.
+  const isLost = readShare(admitted.text, result, settings) > 1;
+  const text = describeSent(result, { sequence, whole, lines, edit, isLost });
+  const written = collectWrittenRuns(readWrittenTexts(result).map((each) => hashLines(each, hash)));
   const ranges = isLost ? [] : (edit?.ranges ?? []);
-  const next = holdSent(held, { text, lines: isLost ? undefined : lines, hash: whole, written, ranges, turn });
+  const next = addSent(held, { text, lines: isLost ? undefined : lines, hash: whole, written, ranges, turn });
   return {
-    ...{ lines, admitted },
+    admitted,
     context: {
-      ...{ key: context.key, seed, sequence, lastTurn: next.turn },
-      held: withinWindow(next.held, settings.deltaWindow),
+      key: context.key,
+      seed,
+      sequence,
+      lastTurn: next.turn,
+      held: keepWindow(next.held, settings.deltaWindow),
       // An agent that has recalled a text need not insist.
       edited: isRecall(result) ? [] : nextEdited(context.edited, { insisted, isEdited: edit !== undefined, call }),
     },
@@ -313,14 +314,14 @@ function admitInto({ context, hash }: OpenContext, result: Counted, settings: Ad
 }
 
 /** Marks lines that look like our notes as text of the result. Without a mark, no line is ours. */
-function withQuotes(
+function quoteResult(
   admitted: AdmittedResult,
   {
     mark,
     settings,
     lines = [],
     result,
-  }: Partial<EditOptions> & { readonly settings: Settings; readonly result: Counted },
+  }: Partial<EditOptions> & { readonly settings: Settings; readonly result: CountedResult },
 ): AdmittedResult {
   const text = quoteNotes(admitted.text, mark);
   if (text === admitted.text) return admitted;
@@ -328,38 +329,39 @@ function withQuotes(
   const piece = admitted.piece ?? (admitted.edit === "none" && result.isOnePiece === true ? whole : undefined);
   return {
     ...admitted,
-    ...{ text, tokens: countLarge(text, settings.counter), edit: admitted.edit === "none" ? "quote" : admitted.edit },
+    text,
+    tokens: countLarge(text, settings.counter),
+    edit: admitted.edit === "none" ? "quote" : admitted.edit,
     ...(piece !== undefined && { piece: { ...piece, text: quoteNotes(piece.text, mark) } }),
   };
 }
 
 /** Which share of the client's limits a text takes. Above 1 the client cuts it. */
-function shareOf(text: string, { shareOfLimit: own }: IncomingResult, { shareOfLimit }: Settings): number {
+function readShare(text: string, { shareOfLimit: own }: IncomingResult, { shareOfLimit }: Settings): number {
   return Math.max(shareOfLimit(text), own?.(text) ?? 0);
 }
 
-interface SentOptions {
-  readonly sequence: number;
-  /** The hash of the whole text. */
-  readonly whole: string;
-  readonly lines: readonly HashedLine[] | undefined;
-  readonly edit: Edit | undefined;
-  /** Whether the client cuts what is sent, so that nobody knows what the context has of it. */
-  readonly isLost: boolean;
-}
-
-/** Returns what the context holds of this result. A large result fills the window of what counts as held. */
-function sentText(result: Counted, { sequence, whole, lines, edit, isLost }: SentOptions): HeldText {
+/** Returns what the context holds of this result. Its tokens count towards `deltaWindow`, so after a large result,
+ *  older ones no longer count as held. */
+function describeSent(
+  result: CountedResult,
+  sent: Pick<EditOptions, "whole" | "lines"> & {
+    readonly sequence: number;
+    readonly edit: Edit | undefined;
+    readonly isLost: boolean;
+  },
+): HeldText {
+  const { sequence, whole, lines, edit, isLost } = sent;
   const isPartial = isLost || (edit === undefined ? lines === undefined : edit.ranges === undefined);
   // All have the same fields: every result looks at all that is held, and that takes longer with objects of many forms.
   return {
     sequence,
-    label: labelOf(result),
+    label: nameCall(result),
     callId: result.callId,
     whole: edit === undefined && !isLost ? whole : undefined,
     isPartial: isPartial ? true : undefined,
     tokens: edit?.admitted.tokens ?? result.tokens,
-    runs: isLost ? [] : (edit?.runs ?? runsSent(lines ?? [], [])),
+    runs: isLost ? [] : (edit?.runs ?? collectRuns(lines ?? [])),
   };
 }
 
@@ -370,70 +372,94 @@ interface Edit {
   readonly ranges?: readonly HeldRange[] | undefined;
 }
 
-interface EditOptions extends Pick<SentOptions, "whole" | "lines"> {
+interface EditOptions {
+  /** The hash of the whole text. */
+  readonly whole: string;
+  readonly lines: readonly HashedLine[] | undefined;
   readonly held: readonly HeldText[];
   readonly hash: KeyedHash;
   readonly mark: string;
   /** Returns the id of the original. */
   readonly id: () => string;
-  readonly settings: AdmissionSettings;
+  readonly settings: Settings;
 }
 
-function editOf(result: Counted, options: EditOptions): Edit | undefined {
-  if (result.tokens < leastTokens) return undefined;
+function chooseEdit(result: CountedResult, options: EditOptions): Edit | undefined {
+  if (result.tokens < minTokens) return undefined;
   const { deltas, maxResultTokens } = options.settings;
-  const edits = deltas ? [duplicateOf(result, options) ?? deltaOf(result, options)] : [];
+  const edits = deltas ? [makeDuplicate(result, options) ?? makeDelta(result, options)] : [];
   // What is new can still be too long for one result.
   const [shorter] = edits.filter((edit) => edit !== undefined && isWorthwhile(result, edit));
   const { tokens, text } = shorter?.admitted ?? result;
-  if (tokens <= maxResultTokens && shareOf(text, result, options.settings) <= 1) return shorter;
-  const page = pagedResult(result, options);
+  if (tokens <= maxResultTokens && readShare(text, result, options.settings) <= 1) return shorter;
+  const page = makePagedResult(result, options);
   return page !== undefined && (isWorthwhile(result, page) || result.isCut) ? page : shorter;
 }
 
-const leastTokens = 200;
+const minTokens = 200;
 /** An edit that saves less is not worth a reader's attention. */
-const leastSaved = 100;
-const leastSavedShare = 0.2;
+const minSaved = 100;
+const minSavedShare = 0.2;
 
-function isWorthwhile({ text, tokens }: Counted, { admitted }: Edit): boolean {
+function isWorthwhile({ text, tokens }: CountedResult, { admitted }: Edit): boolean {
   const saved = tokens - admitted.tokens;
-  return admitted.text.length < text.length && saved >= leastSaved && saved >= tokens * leastSavedShare;
+  return admitted.text.length < text.length && saved >= minSaved && saved >= tokens * minSavedShare;
 }
 
-function duplicateOf(result: Counted, { held, settings, mark, lines, ...options }: EditOptions): Edit | undefined {
+function makeDuplicate(
+  result: CountedResult,
+  { held, settings, mark, lines, ...options }: EditOptions,
+): Edit | undefined {
   const { text, tokens } = result;
   const same = held.findLast(({ whole }) => whole === options.whole);
   if (same === undefined || !settings.seen.isSameText(same, text)) return undefined;
-  // What still fails is shown again.
+  // A failure that still occurs is shown again.
   if (isOutput(result) && lines !== undefined && weighLines(lines).includes(3)) return undefined;
   const id = options.id();
-  const size = sizeOf(text, tokens);
+  const size = describeSize(text, tokens);
   const note = `[${mark}: Same text as the result of ${same.label} above (${size}). To print it again: ${settings.recallHint(id)}]`;
   return {
     runs: [],
     admitted: {
-      ...{ text: note, tokens: settings.counter.count(note), edit: "duplicate", id, same: same.sequence },
-      bases: callsOf([same]),
+      text: note,
+      tokens: settings.counter.count(note),
+      edit: "duplicate",
+      id,
+      same: same.sequence,
+      bases: listCallIds([same]),
     },
   };
 }
 
-function deltaOf(result: Counted, { held, settings, lines, hash, mark, ...options }: EditOptions): Edit | undefined {
+function makeDelta(
+  result: CountedResult,
+  { held, settings, lines, hash, mark, ...options }: EditOptions,
+): Edit | undefined {
   if (held.length === 0 || lines === undefined) return undefined;
   const weights = isOutput(result) ? weighLines(lines) : [];
   const isOnePiece = result.isOnePiece === true;
   const recallHint = (): string => settings.recallHint(options.id());
   const isKept = (index: number): boolean => weights[index] === 3;
-  const delta = findDelta(lines, { held, label: labelOf(result), isKept, isOnePiece, hash, mark, recallHint });
+  const delta = findDelta(lines, { held, label: nameCall(result), isKept, isOnePiece, hash, mark, recallHint });
   if (delta === undefined || !settings.seen.areSameLines(lines, delta.ranges)) return undefined;
   const { text, ranges, piece } = delta;
   return {
-    runs: runsSent(lines, ranges),
+    runs: collectRuns(lines, ranges),
     ranges,
     admitted: {
-      ...{ text, tokens: settings.counter.count(text), edit: "delta", id: options.id(), held: ranges.map(heldLines) },
-      bases: callsOf(
+      text,
+      tokens: settings.counter.count(text),
+      edit: "delta",
+      id: options.id(),
+      held: ranges.map(({ start, end, base, baseFrom, name: { by } }) => ({
+        start,
+        end,
+        sequence: base.sequence,
+        isWritten: base.isWritten === true,
+        from: baseFrom,
+        ...(by !== undefined && { by }),
+      })),
+      bases: listCallIds(
         ranges.flatMap(({ base, name }) => [base, ...held.filter(({ sequence }) => sequence === name.by)]),
       ),
       ...(piece !== undefined && { piece }),
@@ -441,56 +467,33 @@ function deltaOf(result: Counted, { held, settings, lines, hash, mark, ...option
   };
 }
 
-function callsOf(texts: readonly HeldText[]): string[] {
+function listCallIds(texts: readonly HeldText[]): string[] {
   return [...new Set(texts.flatMap(({ callId }) => callId ?? []))];
 }
 
-function heldLines({ start, end, base, baseFrom, name: { by } }: HeldRange): HeldLines {
-  const place = { sequence: base.sequence, isWritten: base.isWritten === true, from: baseFrom };
-  return { start, end, ...place, ...(by !== undefined && { by }) };
-}
-
-function pagedResult(result: Counted, { settings, mark, hash, ...options }: EditOptions): Edit | undefined {
+function makePagedResult(result: CountedResult, { settings, mark, hash, ...options }: EditOptions): Edit | undefined {
   const id = options.id();
   const { counter, pageTokens, recallHint } = settings;
   const { tokens: resultTokens } = result;
-  const size = sizeOf(result.text, resultTokens);
+  const size = describeSize(result.text, resultTokens);
   const about = `[${mark}: The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
-  if (result.isOnePiece === true) return beginningOf(options.lines, { about, id, mark, settings });
-  const fit = { counter, maxTokens: pageTokens, shareOfLimit: (text: string) => shareOf(text, result, settings) };
-  const page = pageOf(result.text, { ...fit, resultTokens, about, mark, isOutput: isOutput(result) });
+  if (result.isOnePiece === true) {
+    const beginning = cutBeginning(options.lines ?? [], { counter, maxTokens: pageTokens, mark, about });
+    if (beginning === undefined) return undefined;
+    const { end, ...page } = beginning;
+    return {
+      runs: collectRuns((options.lines ?? []).slice(0, end)),
+      admitted: { ...page, edit: "page", id },
+    };
+  }
+  const fit = { counter, maxTokens: pageTokens, shareOfLimit: (text: string) => readShare(text, result, settings) };
+  const page = makePage(result.text, { ...fit, resultTokens, about, mark, isOutput: isOutput(result) });
   if (page === undefined) return undefined;
   const { text, tokens } = page;
   // Only parts of a large text were read, so its lines are not counted.
   const runs = result.text.length > largeText ? [] : page.runs;
   return {
-    runs: runs.flatMap((run) => runsSent(hashLines(run, hash), [])),
+    runs: runs.flatMap((run) => collectRuns(hashLines(run, hash))),
     admitted: { text, tokens, edit: "page", id },
   };
 }
-
-/** A page that is one piece: the lines from the first one on. */
-function beginningOf(
-  lines: readonly HashedLine[] = [],
-  options: Pick<EditOptions, "settings" | "mark"> & { readonly about: string; readonly id: string },
-): Edit | undefined {
-  const { about, id, mark, settings } = options;
-  const { counter, pageTokens } = settings;
-  let left = pageTokens - counter.count(about) - leastEnd;
-  const end = lines.findIndex((line) => {
-    left -= counter.count(`${line.text}\n`);
-    return left < 0;
-  });
-  if (end < 1) return undefined;
-  const missing = `[${mark}: … ${countNoun(lines.length - end, "line")} left out]`;
-  const shown = [...lines.slice(0, end).map((line) => line.text), missing, about].join("\n");
-  const bodies = lines.slice(0, end).map(({ body }) => body);
-  const piece = { start: 0, end, text: bodies.join("\n"), note: `${missing} ${about}` };
-  return {
-    runs: runsSent(lines.slice(0, end), []),
-    admitted: { text: shown, tokens: counter.count(shown), edit: "page", id, piece },
-  };
-}
-
-/** The tokens of the note about missing lines, and of what lines take together and not alone. */
-const leastEnd = 40;

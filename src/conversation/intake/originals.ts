@@ -5,7 +5,7 @@ import { createMark, isText, markPattern, objectOf, originalIdPattern, readJson 
 
 /** The collections of the store. */
 export const originalsCollection = "intake-originals";
-export const heldCollection = "intake-context";
+export const contextCollection = "intake-context";
 
 /** The text of a result that was edited, as the tool returned it. */
 export interface StoredOriginal {
@@ -52,7 +52,7 @@ const noteWithId = new RegExp(
 /** Returns whether we wrote a note: it has the mark of the context whose original it names. */
 export async function isOwnNote(store: Pick<Store, "get">, { mark, id }: FoundNote): Promise<boolean> {
   const original = await readOriginal(store, id);
-  const record = original && (await store.get(heldCollection, contextKey(original)));
+  const record = original && (await store.get(contextCollection, contextKey(original)));
   const known = readJson(record?.value, objectOf({ seed: isText }));
   return known !== undefined && createMark(known.seed) === mark;
 }

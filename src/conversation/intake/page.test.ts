@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { countLineParts, splitLines } from "../../core/text/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
-import { countLarge, pageOf as cutPage, type ResultPage, type ResultPageOptions } from "./page.ts";
+import { countLarge, makePage as cutPage, type ResultPage, type ResultPageOptions } from "./page.ts";
 
 const counter = await createCounter("estimate:claude-5");
 const mark = "abcd";
 
-function pageOf(text: string, options: Omit<ResultPageOptions, "resultTokens">): ResultPage | undefined {
+function makePage(text: string, options: Omit<ResultPageOptions, "resultTokens">): ResultPage | undefined {
   return cutPage(text, { ...options, resultTokens: countLarge(text, counter) });
 }
 
@@ -98,7 +98,7 @@ test.each(Object.entries(runners))("a page of %s keeps every failure and the sum
   const lines = Array.from({ length: 400 }, (_, n) => (failures.includes(n) ? runner.failed(n) : [runner.passed(n)]));
   const text = [...lines.flat(), ...runner.end].join("\n");
   expect(counter.count(text)).toBeGreaterThan(3_000);
-  const page = pageOf(text, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput: true });
+  const page = makePage(text, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput: true });
   expect(page?.tokens).toBeLessThanOrEqual(2_000);
   const shown = page?.text.split("\n");
   for (const each of [...failures.flatMap(runner.kept), ...runner.endKept]) expect(shown).toContain(each);
@@ -106,7 +106,7 @@ test.each(Object.entries(runners))("a page of %s keeps every failure and the sum
 
 test("the text of a file is cut between lines, with its beginning and its end", () => {
   const lines = Array.from({ length: 900 }, (_, n) => `const value${n} = new Error("failed ${n}");`);
-  const page = pageOf(lines.join("\n"), { counter, maxTokens: 1_500, about: "[about]", mark, isOutput: false });
+  const page = makePage(lines.join("\n"), { counter, maxTokens: 1_500, about: "[about]", mark, isOutput: false });
   const shown = page?.text.split("\n") ?? [];
   const [note = ""] = shown.filter((line) => line.startsWith("[abcd"));
   const missing = Number(/\[abcd: … (\d+) lines left out\]/.exec(note)?.[1]);
@@ -119,14 +119,14 @@ test("the text of a file is cut between lines, with its beginning and its end", 
 
 test("a page that not even its notes fit is not made", () => {
   const text = Array.from({ length: 300 }, (_, n) => `line ${n}`).join("\n");
-  expect(pageOf(text, { counter, maxTokens: 3, about: "[about]", mark, isOutput: false })).toBeUndefined();
+  expect(makePage(text, { counter, maxTokens: 3, about: "[about]", mark, isOutput: false })).toBeUndefined();
 });
 
 test("a page of several megabytes keeps failures from the middle, and counts exactly what is missing", () => {
   const logLine = (n: number) => `2026-11-17 worker-${"abcdefg"[n % 7]} handled ${(n * 7919) % 100_003} requests`;
   const lines = Array.from({ length: 60_000 }, (_, n) => logLine(n));
   const large = lines.with(30_000, "FAIL src/cart.test.ts > adds the tax").join("\n");
-  const { text, tokens } = pageOf(large, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput: true })!;
+  const { text, tokens } = makePage(large, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput: true })!;
   expect(text).toContain("FAIL src/cart.test.ts > adds the tax");
   expect(text.startsWith(`${lines[0]}\n`)).toBe(true);
   expect(text).toContain(lines.at(-1));
@@ -139,7 +139,7 @@ test("a page of several megabytes keeps failures from the middle, and counts exa
 test("a page of a large JSON list has whole elements of its beginning and its end, and counts the rest", () => {
   const rows = Array.from({ length: 20_000 }, (_, n) => ({ id: n, name: `row ${n}`, note: 'a "quote", a [ and a \\' }));
   const cut = (text: string) =>
-    pageOf(text, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput: true })?.text;
+    makePage(text, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput: true })?.text;
   for (const text of [JSON.stringify(rows), JSON.stringify(rows, undefined, 2), ` ${JSON.stringify(rows)}\n`]) {
     const [before = "", missing = "", after = ""] = cut(text)?.split(/^\[abcd: … ([\d,]+) elements left out\]$/m) ?? [];
     const read = (part: string): unknown[] => JSON.parse(`[${part.trim().replaceAll("}\n{", "},\n{")}]`) as unknown[];
@@ -157,7 +157,7 @@ test.each([
   ["that something follows", "[1] "],
 ])("a large text like a list %s is cut as lines", (_name, start) => {
   const text = start + "\nx, y".repeat(80_000);
-  const page = pageOf(text, { counter, maxTokens: 500, about: "[about]", mark, isOutput: false })!;
+  const page = makePage(text, { counter, maxTokens: 500, about: "[about]", mark, isOutput: false })!;
   expect(page.text).toMatch(/lines left out/);
 });
 
@@ -167,7 +167,7 @@ test.each([
   ["text", (rows: object[]) => rows.map((row) => Object.values(row).join(" ")).join(" ")],
 ])("a page of one long line of %s has its beginning and its end, and counts the rest in parts", (_name, render) => {
   const text = render(Array.from({ length: 2_000 }, (_, n) => ({ id: n, name: `row ${n}` })));
-  const page = pageOf(text, { counter, maxTokens: 3_000, about: "[about]", mark, isOutput: false })!;
+  const page = makePage(text, { counter, maxTokens: 3_000, about: "[about]", mark, isOutput: false })!;
   const [before = "", missing = "", after = ""] = page.text.split(/^\[abcd: … ([\d,]+) lines left out\]$/m);
   const end = after.replace("[about]", "").trim();
   expect(text.startsWith(before.trimEnd())).toBe(true);
@@ -185,7 +185,7 @@ test.each(process.env.PLIMSOLL_DEEP === "1" ? pieces : pieces.slice(0, -1))(
   (piece) => {
     const text = piece.repeat(400_000 / piece.length);
     for (const isOutput of [true, false]) {
-      const page = pageOf(text, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput })!;
+      const page = makePage(text, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput })!;
       expect(page.tokens).toBeLessThanOrEqual(2_000);
       expect(page.text).toContain("left out]");
     }
@@ -193,7 +193,7 @@ test.each(process.env.PLIMSOLL_DEEP === "1" ? pieces : pieces.slice(0, -1))(
 );
 
 const outputPage = (text: string, maxTokens = 2_000): string =>
-  pageOf(text, { counter, maxTokens, about: "[about]", mark, isOutput: true })?.text ?? "";
+  makePage(text, { counter, maxTokens, about: "[about]", mark, isOutput: true })?.text ?? "";
 
 test.each([
   ["CSV", "id,name,state", (n: number) => `${n},item ${n},${n % 9 === 0 ? "failed with an error" : "ok"}`],

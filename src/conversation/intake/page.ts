@@ -29,26 +29,26 @@ export interface ResultPageOptions {
   readonly shareOfLimit?: ((text: string) => number) | undefined;
   /** The last line of the page: how to get the rest. */
   readonly about: string;
-  /** Stands in every note, so that text of a result cannot look like one. */
+  /** Is part of every note, so that text of a result cannot look like one. */
   readonly mark: string;
   /** Whether a program printed the text. Then failures are kept, and similar lines are folded. */
   readonly isOutput: boolean;
 }
 
 /** Returns a page of at most `maxTokens` that its reader shows whole, or undefined if not even its notes fit. */
-export function pageOf(text: string, options: ResultPageOptions): ResultPage | undefined {
+export function makePage(text: string, options: ResultPageOptions): ResultPage | undefined {
   // Tokens and characters are nearly proportional in one text, so few attempts are needed.
   const fitting = (text.length * options.maxTokens) / Math.max(1, options.resultTokens);
-  let most = Math.floor(Math.min(fitting, text.length));
+  let maxCharacters = Math.floor(Math.min(fitting, text.length));
   const { isOutput, mark } = options;
   // The rows of a table are data, however alike they are.
-  const folds = isOutput && headerOf(readResultLines(text.slice(0, mostHeader))).length === 0;
-  const units = listElements(text, most) ?? lineUnits(text, { isOutput, folds, mark });
-  for (let attempt = 0; attempt < 8 && most > 0; attempt++) {
-    const page = render(chooseUnits(units, most), units, options);
+  const folds = isOutput && findHeader(readResultLines(text.slice(0, headerCharacters))).length === 0;
+  const units = listElements(text, maxCharacters) ?? lineUnits(text, { isOutput, folds, mark });
+  for (let attempt = 0; attempt < 8 && maxCharacters > 0; attempt++) {
+    const page = render(chooseUnits(units, maxCharacters), units, options);
     const share = Math.max(page.tokens / options.maxTokens, options.shareOfLimit?.(page.text) ?? 0);
     if (share <= 1) return page;
-    most = Math.floor(most * Math.min(0.95, 1 / share));
+    maxCharacters = Math.floor(maxCharacters * Math.min(0.95, 1 / share));
   }
   return undefined;
 }
@@ -63,10 +63,10 @@ interface UnitOptions {
 interface Unit extends LinePart {
   /** -1 for lines that were not read. */
   readonly weight: Weight | -1;
-  /** The whole lines that stand here; more than one if similar lines are folded into one. */
+  /** The whole lines of this unit; more than one if similar lines are folded into one. */
   readonly lines: readonly ResultLine[];
   readonly noun: "line" | "element";
-  /** How many lines or elements stand here. */
+  /** How many lines or elements it has. */
   readonly count: number;
 }
 
@@ -76,7 +76,7 @@ export const largeText = 300_000;
 const readStart = 140_000;
 const readEnd = 60_000;
 /** How many lines with failures are looked for between them, and how much of the text around each is read. */
-const mostFailures = 100;
+const maxFailures = 100;
 
 /** Counts the tokens of a text; of a large one, from its beginning and its end. */
 export function countLarge(text: string, counter: Counter): number {
@@ -86,40 +86,37 @@ export function countLarge(text: string, counter: Counter): number {
 }
 
 /** Says how long a text is. */
-export function sizeOf(text: string, tokens: number): string {
-  return `${linesOf(text)}, ${formatNumber(tokens)} tokens`;
-}
-
-function linesOf(text: string): string {
+export function describeSize(text: string, tokens: number): string {
   const lines = countNoun(countLineParts(text), "line");
-  const isLong = (start: number, end: number): boolean => (end < 0 ? text.length : end) - start > mostLineCharacters;
+  const size = `${formatNumber(tokens)} tokens`;
   for (let start = 0, end = 0; end >= 0; start = end + 1) {
     end = text.indexOf("\n", start);
-    if (isLong(start, end)) return `${lines} of at most ${formatNumber(mostLineCharacters)} characters`;
+    if ((end < 0 ? text.length : end) - start > mostLineCharacters)
+      return `${lines} of at most ${formatNumber(mostLineCharacters)} characters, ${size}`;
   }
-  return lines;
+  return `${lines}, ${size}`;
 }
 
 /** The lines of a text. Of a large one, those of the beginning, of the end, and lines between them that look like
  *  failures; others are only counted. */
 function lineUnits(text: string, options: UnitOptions): Unit[] {
-  if (text.length <= largeText) return unitsOf(text, options);
+  if (text.length <= largeText) return readUnits(text, options);
   const parts: Unit[][] = [];
   const skip = (from: number, to: number): void => {
     const count = countLineParts(text, from + 1, to);
     if (count > 0) parts.push([{ text: "", weight: -1, lines: [], noun: "line", count, continues: false }]);
   };
   let done = lineEnd(text, readStart);
-  parts.push(unitsOf(text.slice(0, done), options));
+  parts.push(readUnits(text.slice(0, done), options));
   const end = Math.max(done, text.lastIndexOf("\n", text.length - readEnd));
-  const failures = options.isOutput ? failuresIn(text, done, end) : [];
-  for (const { start, stop } of failures) {
+  const failures = options.isOutput ? findFailures(text, done, end) : [];
+  for (const [start, stop] of failures) {
     skip(done, start);
-    parts.push(unitsOf(text.slice(start + 1, stop), options));
+    parts.push(readUnits(text.slice(start + 1, stop), options));
     done = stop;
   }
   skip(done, end);
-  if (end < text.length) parts.push(unitsOf(text.slice(end + 1), options));
+  if (end < text.length) parts.push(readUnits(text.slice(end + 1), options));
   return parts.flat();
 }
 
@@ -129,16 +126,9 @@ function lineEnd(text: string, from: number): number {
   return at < 0 ? text.length : at;
 }
 
-interface Place {
-  /** The line feed before the lines. */
-  readonly start: number;
-  /** The line feed after them. */
-  readonly stop: number;
-}
-
-/** Finds lines with words of a failure, with a few lines after each. */
-function failuresIn(text: string, from: number, to: number): Place[] {
-  const places: Place[] = [];
+/** Finds lines with words of a failure, with a few lines after each. Returns the line feeds before and after them. */
+function findFailures(text: string, from: number, to: number): (readonly [start: number, stop: number])[] {
+  const failures: (readonly [start: number, stop: number])[] = [];
   failureWords.lastIndex = from;
   for (let match = failureWords.exec(text); match !== null && match.index < to; match = failureWords.exec(text)) {
     const start = Math.max(from, text.lastIndexOf("\n", match.index));
@@ -147,30 +137,30 @@ function failuresIn(text: string, from: number, to: number): Place[] {
     stop = Math.min(stop, to);
     const isPassing = passing.test(withoutColours(text.slice(start + 1, lineEnd(text, match.index))));
     if (isPassing) stop = lineEnd(text, match.index);
-    else if (stop - start <= longestFailure) places.push({ start, stop });
-    if (places.length === mostFailures) break;
+    else if (stop - start <= maxFailureCharacters) failures.push([start, stop]);
+    if (failures.length === maxFailures) break;
     failureWords.lastIndex = Math.max(stop, match.index + 1);
   }
-  return places;
+  return failures;
 }
 
 const failureWords =
   /\b(?:FAIL(?:ED|URE)?|ERROR|[Ee]rror|[Ff]ailed|[Ff]ailure|[Ee]xception|panic(?:ked)?|fatal|Traceback)\b/g;
 /** Longer ones are data. */
-const longestFailure = 4_000;
+const maxFailureCharacters = 4_000;
 
-function unitsOf(text: string, { isOutput, folds, mark }: UnitOptions): Unit[] {
+function readUnits(text: string, { isOutput, folds, mark }: UnitOptions): Unit[] {
   const lines = readResultLines(isOutput ? withoutColours(text) : text);
   const weights = isOutput ? weighLines(lines) : lines.map((): Weight => 0);
-  for (const index of headerOf(lines)) weights[index] = 3;
+  for (const index of findHeader(lines)) weights[index] = 3;
   const units: Unit[] = [];
   for (let at = 0; at < lines.length; ) {
-    const end = folds ? endOfSimilar(lines, weights, at) : at + 1;
+    const end = folds ? findSimilarEnd(lines, weights, at) : at + 1;
     const group = lines.slice(at, end);
-    if (group.length < leastSimilar)
-      for (const [index, line] of group.entries()) units.push(...unitsOfLine(line, weights[at + index]));
+    if (group.length < minSimilar)
+      for (const [index, line] of group.entries()) units.push(...splitLine(line, weights[at + index]));
     else {
-      units.push(...unitsOfLine(lines[at] as ResultLine, weights[at]));
+      units.push(...splitLine(lines[at] as ResultLine, weights[at]));
       const folded = lines.slice(at + 1, end);
       units.push({
         text: `[${mark}: … ${formatNumber(folded.length)} similar lines]`,
@@ -187,11 +177,12 @@ function unitsOf(text: string, { isOutput, folds, mark }: UnitOptions): Unit[] {
 }
 
 /** The characters in which a header is looked for. */
-const mostHeader = 4_000;
+const headerCharacters = 4_000;
 
-/** Returns the lines with the names of a table's columns: a first line with signs between names, and a rule. Rows that
- *  mention an error would be kept before it. */
-function headerOf(lines: readonly ResultLine[]): number[] {
+/** Returns the indexes of a table's header: its first line, which has the same separators as the rows, and the rule
+ *  below it, if there is one. Without this, a page could have rows that mention an error, but not the names of their
+ *  columns. */
+function findHeader(lines: readonly ResultLine[]): number[] {
   const signsIn = (line: ResultLine | undefined): string => line?.body.replace(/[^,|\t;]/g, "") ?? "";
   const signs = signsIn(lines[0]);
   const isRule = /^[\s|:+=-]{3,}$/.test(lines[1]?.body ?? "");
@@ -201,7 +192,7 @@ function headerOf(lines: readonly ResultLine[]): number[] {
 }
 
 /** A line that is too long is cut into several units, so that a part of it can be shown. */
-function unitsOfLine(line: ResultLine, weight: Weight = 0): Unit[] {
+function splitLine(line: ResultLine, weight: Weight = 0): Unit[] {
   if (line.text.length <= mostLineCharacters)
     return [{ text: line.text, weight, lines: [line], noun: "line", count: 1, continues: false }];
   return splitLong(line.text).map((text, index) => {
@@ -210,38 +201,36 @@ function unitsOfLine(line: ResultLine, weight: Weight = 0): Unit[] {
 }
 
 /** The elements of a JSON list, or undefined if the text is something else, or if its first element alone fills a page
- *  of `most` characters. Of a large list, only elements at the beginning and at the end are read. */
-function listElements(text: string, most: number): Unit[] | undefined {
-  const ends = /^\s*\[/.test(text) ? elementEnds(text) : undefined;
-  const rest = ends === undefined ? "" : text.slice((ends.at(-1) as number) + 1).trim();
-  if (ends === undefined || (ends[0] as number) > most * beginning) return undefined;
+ *  of `maxCharacters`. Of a large list, only elements at the beginning and at the end are read. */
+function listElements(text: string, maxCharacters: number): Unit[] | undefined {
+  const ends = /^\s*\[/.test(text) ? findElementEnds(text) : undefined;
+  if (ends === undefined || (ends[0] as number) > maxCharacters * beginning) return undefined;
+  // Elements have no numbers by which a note could name their lines.
+  const createUnit = (fields: Partial<Unit>): Unit => {
+    return { text: "", weight: 0, lines: [], noun: "element", count: 1, continues: false, ...fields };
+  };
   // A long list has tens of thousands of elements, so no list of them is copied.
-  const [early, late] = text.length > largeText ? unreadElements(ends, text.length) : [ends.length, ends.length];
-  const unitsFrom = (from: number, to: number): Unit[] =>
+  const createUnits = (from: number, to: number): Unit[] =>
     ends.slice(from, to).map((end, index) => {
       const start = ends[from + index - 1] ?? text.indexOf("[");
-      return elementUnit(text.slice(start + 1, end).trim());
+      return createUnit({ text: text.slice(start + 1, end).trim() });
     });
-  const unread: Unit = { text: "", weight: -1, lines: [], noun: "element", count: late - early, continues: false };
-  const elements = [...unitsFrom(0, early), ...(late > early ? [unread] : []), ...unitsFrom(late, ends.length)];
-  return rest === "" ? elements : [...elements, { ...elementUnit(rest), weight: 3, noun: "line" }];
-}
-
-/** Returns the index of the first element after the beginning of a large list, and of the first one of its end. */
-function unreadElements(ends: readonly number[], length: number): [number, number] {
-  const early = ends.findIndex((end) => end > readStart);
-  const late = ends.findLastIndex((end) => end <= length - readEnd) + 2;
-  return [early < 0 ? ends.length : early + 1, Math.min(late, ends.length)];
-}
-
-/** Its lines have no numbers by which a note could name them. */
-function elementUnit(text: string): Unit {
-  return { text, weight: 0, lines: [], noun: "element", count: 1, continues: false };
+  const isLarge = text.length > largeText;
+  const firstUnread = isLarge ? ends.findIndex((end) => end > readStart) + 1 || ends.length : ends.length;
+  const firstOfEnd = isLarge ? ends.findLastIndex((end) => end <= text.length - readEnd) + 2 : ends.length;
+  const unread = Math.min(firstOfEnd, ends.length) - firstUnread;
+  const rest = text.slice((ends.at(-1) as number) + 1).trim();
+  return [
+    ...createUnits(0, firstUnread),
+    ...(unread > 0 ? [createUnit({ weight: -1, count: unread })] : []),
+    ...createUnits(Math.min(firstOfEnd, ends.length), ends.length),
+    ...(rest === "" ? [] : [createUnit({ text: rest, weight: 3, noun: "line" })]),
+  ];
 }
 
 /** Finds the comma or bracket after each element of a list. Parsing the list would take three times as long. Undefined
  *  if its brackets do not match, or if something else follows it. */
-function elementEnds(text: string): number[] | undefined {
+function findElementEnds(text: string): number[] | undefined {
   const ends: number[] = [];
   let depth = 0;
   for (let at = text.indexOf("["); at < text.length; at++) {
@@ -249,65 +238,55 @@ function elementEnds(text: string): number[] | undefined {
     if (code === quote) at = (jsonStringEnd(text, at) || text.length) - 1;
     else if (code === comma && depth === 1) ends.push(at);
     else depth += depthSteps[code] ?? 0;
-    if (depth === 0) return text.length - at <= longestRest ? [...ends, at] : undefined;
+    if (depth === 0) return text.length - at <= maxRest ? [...ends, at] : undefined;
   }
   return undefined;
 }
 
 /** A program may print its exit code after a list. */
-const longestRest = 200;
+const maxRest = 200;
 const [quote, comma] = [0x22, 0x2c];
 /** By code unit: 1 for an opening bracket, -1 for a closing one. */
 const depthSteps = Int8Array.from({ length: 128 }, (_, code) =>
   "[{".includes(String.fromCharCode(code)) ? 1 : "]}".includes(String.fromCharCode(code)) ? -1 : 0,
 );
 
-const leastSimilar = 4;
+const minSimilar = 4;
 
 /** Lines are similar if they differ in digits only, as the lines of a log do. A failure is like no other line. */
-function endOfSimilar(lines: readonly ResultLine[], weights: readonly Weight[], start: number): number {
-  const pattern = patternOf(lines[start] as ResultLine);
+function findSimilarEnd(lines: readonly ResultLine[], weights: readonly Weight[], start: number): number {
+  const pattern = dropDigits((lines[start] as ResultLine).body);
   let end = start + 1;
   if (pattern === "" || (weights[start] ?? 0) >= 2) return end;
-  while (end < lines.length && (weights[end] ?? 0) < 2 && patternOf(lines[end] as ResultLine) === pattern) end++;
+  while (end < lines.length && (weights[end] ?? 0) < 2 && dropDigits((lines[end] as ResultLine).body) === pattern)
+    end++;
   return end;
 }
 
-function patternOf({ body }: ResultLine): string {
-  return kindOf(body);
-}
-
-function kindOf(text: string): string {
+function dropDigits(text: string): string {
   return text.length > 1_000 ? text : text.replace(/[\da-f]*\d[\da-f]*/gi, "0").trim();
 }
 
-/** Chooses units of at most `most` characters: the heaviest first, and of one weight the beginning and the end. */
-function chooseUnits(units: readonly Unit[], most: number): Set<number> {
+/** Chooses units of at most `maxCharacters`: the heaviest first, and of one weight the beginning and the end. */
+function chooseUnits(units: readonly Unit[], maxCharacters: number): Set<number> {
   const chosen = new Set<number>();
   const heaviestFirst: readonly number[][] = [[], [], [], []];
   // A long list has tens of thousands of elements.
   for (let index = 0; index < units.length; index++) heaviestFirst[3 - (units[index] as Unit).weight]?.push(index);
-  let left = most;
+  let left = maxCharacters;
   for (const [rank, indexes] of heaviestFirst.entries()) {
     // A program may repeat one failure a hundred times, and another one only once.
-    const kinds = rank < 2 ? [firstOfKinds(indexes, units), indexes] : [indexes];
-    for (const some of kinds)
-      left -= takeEnds(
-        some.filter((index) => !chosen.has(index)),
-        units,
-        { most: left, chosen },
-      );
+    const patterns = new Set<string>();
+    const different = indexes.filter((index) => {
+      const pattern = rank < 2 ? dropDigits((units[index] as Unit).text) : "";
+      return rank < 2 && !patterns.has(pattern) && patterns.add(pattern);
+    });
+    left -= takeEnds(different, units, { maxCharacters: left, chosen });
+    const others = indexes.filter((index) => !chosen.has(index));
+    left -= takeEnds(others, units, { maxCharacters: left, chosen });
     if (left <= 0) break;
   }
   return chosen;
-}
-
-function firstOfKinds(indexes: readonly number[], units: readonly Unit[]): number[] {
-  const seen = new Set<string>();
-  return indexes.filter((index) => {
-    const kind = kindOf((units[index] as Unit).text);
-    return !seen.has(kind) && seen.add(kind);
-  });
 }
 
 /** The share of a page that the beginning gets. */
@@ -316,11 +295,11 @@ const beginning = 0.7;
 function takeEnds(
   indexes: readonly number[],
   units: readonly Unit[],
-  { most, chosen }: { readonly most: number; readonly chosen: Set<number> },
+  { maxCharacters, chosen }: { readonly maxCharacters: number; readonly chosen: Set<number> },
 ): number {
   const size = (index: number): number => (units[index] as Unit).text.length + 1;
   const total = indexes.reduce((sum, index) => sum + size(index), 0);
-  if (total <= most) {
+  if (total <= maxCharacters) {
     for (const index of indexes) chosen.add(index);
     return total;
   }
@@ -332,12 +311,12 @@ function takeEnds(
       chosen.add(index);
     }
   };
-  take(indexes, most * beginning);
+  take(indexes, maxCharacters * beginning);
   take(
     indexes.toReversed().filter((index) => !chosen.has(index)),
-    most,
+    maxCharacters,
   );
-  return most;
+  return maxCharacters;
 }
 
 function render(
@@ -352,28 +331,49 @@ function render(
     let end = at + 1;
     while (end < units.length && chosen.has(end) === isShown) end++;
     const group = units.slice(at, end);
-    if (isShown) written.push(joinLines(group));
-    else written.push(`[${mark}: … ${countMissing(group)} left out]`);
-    if (isShown) runs.push(...shownRuns(group));
     at = end;
+    if (!isShown) {
+      const count = group.reduce((sum, unit) => sum + unit.count, 0);
+      written.push(`[${mark}: … ${countNoun(count, group[0]?.noun ?? "line")} left out]`);
+      continue;
+    }
+    written.push(joinLines(group));
+    runs.push([]);
+    for (const unit of group) {
+      // Folded lines and parts of lines are not shown as they are, so they end a run.
+      if (unit.lines[0]?.text === unit.text) runs.at(-1)?.push(...unit.lines);
+      else runs.push([]);
+    }
   }
   const text = [...written, about].join("\n");
-  return { text, tokens: counter.count(text), runs };
+  return { text, tokens: counter.count(text), runs: runs.filter(({ length }) => length > 0) };
 }
 
-function countMissing(units: readonly Unit[]): string {
-  return countNoun(
-    units.reduce((sum, { count }) => sum + count, 0),
-    units[0]?.noun ?? "line",
-  );
+/** Cuts a page that is one piece: the lines from the first one up to `end`. */
+export function cutBeginning(
+  lines: readonly ResultLine[],
+  { counter, maxTokens, about, mark }: Pick<ResultPageOptions, "counter" | "maxTokens" | "about" | "mark">,
+):
+  | {
+      readonly end: number;
+      readonly text: string;
+      readonly tokens: number;
+      readonly piece: { readonly start: number; readonly end: number; readonly text: string; readonly note: string };
+    }
+  | undefined {
+  let left = maxTokens - counter.count(about) - endTokens;
+  const end = lines.findIndex((line) => {
+    left -= counter.count(`${line.text}\n`);
+    return left < 0;
+  });
+  if (end < 1) return undefined;
+  const missing = `[${mark}: … ${countNoun(lines.length - end, "line")} left out]`;
+  const first = lines.slice(0, end);
+  const text = [...first.map((line) => line.text), missing, about].join("\n");
+  const bodies = first.map(({ body }) => body).join("\n");
+  const piece = { start: 0, end, text: bodies, note: `${missing} ${about}` };
+  return { end, text, tokens: counter.count(text), piece };
 }
 
-/** Folded lines and parts of lines are not shown as they are, so they end a run. */
-function shownRuns(units: readonly Unit[]): ResultLine[][] {
-  const runs: ResultLine[][] = [[]];
-  for (const { lines, text } of units) {
-    if (lines[0]?.text === text) runs.at(-1)?.push(...lines);
-    else runs.push([]);
-  }
-  return runs.filter(({ length }) => length > 0);
-}
+/** The tokens of the note about missing lines, and of what lines take together and not alone. */
+const endTokens = 40;

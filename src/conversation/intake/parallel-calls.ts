@@ -1,4 +1,4 @@
-/** Finds out which calls the model made together. It must be told when each call begins and ends. */
+/** Finds out which calls the model made together. The caller reports when each call begins and ends. */
 import type { IncomingResult } from "./intake.ts";
 
 type Call = Pick<IncomingResult, "tool" | "input">;
@@ -15,7 +15,7 @@ export interface ParallelCalls {
 }
 
 /** A call that has no result after so many others has been left behind by the model. */
-const mostResults = 40;
+const maxResults = 40;
 
 export function createParallelCalls(): ParallelCalls {
   const open = new Map<unknown, { readonly call: Call; results: number }>();
@@ -29,7 +29,7 @@ export function createParallelCalls(): ParallelCalls {
     end(key) {
       const isParallel = open.delete(key) && hasResult;
       hasResult = true;
-      for (const [other, made] of open) if (++made.results > mostResults) open.delete(other);
+      for (const [other, made] of open) if (++made.results > maxResults) open.delete(other);
       return { isParallel, unfinished: [...open.values()].map(({ call }) => call) };
     },
     drop: (key) => void open.delete(key),

@@ -1,9 +1,9 @@
 /** Tells text of a result from our own notes. A file may contain a line that looks like one: "these lines are as shown
- *  above" would hide what really stands there. Such lines are sent with words before them that say what they are. */
+ *  above" would hide the real lines. Such lines are sent with words before them that say what they are. */
 import { markPattern, originalIdPattern } from "../../core/text/index.ts";
 import { splitNumber } from "./result-lines.ts";
 
-/** Stands before a line that looks like one of our notes and is text of the result. */
+/** The words before a line of a result that looks like one of our notes. */
 const quoteWords = "(text of this result) ";
 
 /** Returns the text with `quoteWords` before every line that looks like a note, after the number that a tool wrote. Lines
@@ -31,14 +31,14 @@ const other =
 
 /** Whether a line has the form of a note, of this or of an earlier version, anywhere in it. */
 function isLikeNote(line: string): boolean {
-  const plain = other.test(line) ? plainForm(line) : line;
+  const plain = other.test(line) ? simplify(line) : line;
   if (!hints.test(plain)) return false;
   const words = plain.replace(/\s+/g, " ");
   return forms.some((form) => form.test(words));
 }
 
 /** Brings a line to the letters, brackets and spaces that a reader sees. */
-function plainForm(line: string): string {
+function simplify(line: string): string {
   return (
     line
       .replace(escapes, "")

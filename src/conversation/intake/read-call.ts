@@ -10,34 +10,32 @@ export interface IncomingCall {
 }
 
 /** Names a call in a note: the tool and what it was about. Many commands start with the folder in which they run. */
-export function labelOf({ tool, input }: IncomingCall): string {
+export function nameCall({ tool, input }: IncomingCall): string {
   const values = subjectKeys.map((key) => (Object(input) as Readonly<Record<string, unknown>>)[key]);
-  const subject = values.find((value) => typeof value === "string" && value !== "") ?? patchedFile(input);
+  const subject = values.find((value) => typeof value === "string" && value !== "") ?? findPatchedFile(input);
   const line = cleanWords(String(subject)).replace(/^cd \S+ && /, "");
-  return `${cleanWords(tool).slice(0, longestTool)} ${shortSubject(line)}`.trim();
+  const isLongPath = line.length > maxPath && /^\/\S+$/.test(line);
+  const short = line.length > maxSubject ? `${line.slice(0, 30)} ... ${line.slice(-30)}` : line;
+  const about = isLongPath ? `.../${line.split("/").slice(-3).join("/")}` : short;
+  return `${cleanWords(tool).slice(0, maxToolName)} ${about}`.trim();
 }
 
 /** Puts a text on one line, without characters that could end a note or show it in another order: brackets of every
  *  kind that looks like ours, and control and formatting characters. */
 function cleanWords(text: string): string {
-  return oneLine(text.slice(0, mostRead))
+  return oneLine(text.slice(0, maxRead))
     .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}]/gu, "")
     .replace(/[[［⁅⟦〚【〔]/g, "(")
     .replace(/[\]］⁆⟧〛】〕]/g, ")");
 }
 
-/** A label has at most 65 characters of a subject, but a command may be long. */
-const mostRead = 10_000;
-const longestTool = 64;
-const longestPath = 40;
-const longestSubject = 65;
+/** A name has at most 65 characters of a subject, but a command may be long. */
+const maxRead = 10_000;
+const maxToolName = 64;
+const maxPath = 40;
+const maxSubject = 65;
 
-function shortSubject(line: string): string {
-  if (line.length > longestPath && /^\/\S+$/.test(line)) return `.../${line.split("/").slice(-3).join("/")}`;
-  return line.length > longestSubject ? `${line.slice(0, 30)} ... ${line.slice(-30)}` : line;
-}
-
-function patchedFile(input: unknown): string {
+function findPatchedFile(input: unknown): string {
   for (const text of textsIn(input)) {
     const file = /^\*\*\* (?:Update|Add) File: (.+)$/m.exec(text)?.[1];
     if (file !== undefined) return file;
@@ -59,25 +57,25 @@ export function isOutput({ tool, input }: IncomingCall): boolean {
 const programs = /bash|shell|exec|command|terminal|(?:^|[^a-z])(?:run|tests?|lint|build)(?:[^a-z]|$)/i;
 
 /** Returns the texts that the agent wrote in the call itself: they are in the context too. What it replaced is gone. */
-export function writtenTexts({ input }: IncomingCall): ResultLine[][] {
+export function readWrittenTexts({ input }: IncomingCall): ResultLine[][] {
   const replaced = new Set(replacedIn(input));
-  const texts = textsIn(input).filter((text) => text.length >= leastWritten && !replaced.has(text));
-  return texts.flatMap(linesWritten);
+  const texts = textsIn(input).filter((text) => text.length >= minWritten && !replaced.has(text));
+  return texts.flatMap(readWrittenLines);
 }
 
-const leastWritten = 80;
+const minWritten = 80;
 
 /** A patch has lines of the file after a sign, in several places. Lines that it removes, and its headings, are not in the
  *  file. */
-function linesWritten(text: string): ResultLine[][] {
+function readWrittenLines(text: string): ResultLine[][] {
   const lines = text.split("\n").map(plainLine);
   if (!/^(?:\*\*\* Begin Patch|@@ )/m.test(text)) return [lines];
-  const places: ResultLine[][] = [[]];
+  const hunks: ResultLine[][] = [[]];
   for (const line of lines) {
-    if (/^[+ ]/.test(line.body)) places.at(-1)?.push({ ...line, body: line.body.slice(1) });
-    else places.push([]);
+    if (/^[+ ]/.test(line.body)) hunks.at(-1)?.push({ ...line, body: line.body.slice(1) });
+    else hunks.push([]);
   }
-  return places.filter(({ length }) => length > 0);
+  return hunks.filter(({ length }) => length > 0);
 }
 
 /** A call whose result was edited. */
@@ -92,25 +90,31 @@ export interface EditedCall {
   readonly isLast: boolean;
 }
 
-/** Whether an agent insists: it makes the same call again, and got the same result, or nothing whole since. */
-export function isRepeated(edited: EditedCall, { call, text }: Pick<EditedCall, "call" | "text">): boolean {
+/** Whether an agent insists on the whole result: it repeats a call whose result was edited, and either the result is
+ *  the same as before or no other result was sent whole since then. */
+export function isRepeatedCall(edited: EditedCall, { call, text }: Pick<EditedCall, "call" | "text">): boolean {
   return edited.call === call && (edited.isLast || edited.text === text);
-}
-
-interface NextResult {
-  readonly insisted: EditedCall | undefined;
-  readonly isEdited: boolean;
-  readonly call: Omit<EditedCall, "isLast">;
 }
 
 /** Returns the calls that an agent may repeat to get the original: those of the newest results, because it may have made
  *  several calls at once. */
-export function nextEdited(edited: readonly EditedCall[], { insisted, isEdited, call }: NextResult): EditedCall[] {
-  const isNew = ({ isLast, sequence }: EditedCall): boolean => isLast || call.sequence - sequence < mostBetween;
-  const others = edited.filter((each) => each !== insisted && isNew(each)).slice(-mostEdited);
+export function nextEdited(
+  edited: readonly EditedCall[],
+  {
+    insisted,
+    isEdited,
+    call,
+  }: {
+    readonly insisted: EditedCall | undefined;
+    readonly isEdited: boolean;
+    readonly call: Omit<EditedCall, "isLast">;
+  },
+): EditedCall[] {
+  const isNew = ({ isLast, sequence }: EditedCall): boolean => isLast || call.sequence - sequence < maxBetween;
+  const others = edited.filter((each) => each !== insisted && isNew(each)).slice(-maxEdited);
   if (isEdited) return [...others, { ...call, isLast: true }];
   return insisted === undefined ? others.map((each) => ({ ...each, isLast: false })) : others;
 }
 
-const mostBetween = 4;
-const mostEdited = 40;
+const maxBetween = 4;
+const maxEdited = 40;

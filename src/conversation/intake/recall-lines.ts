@@ -1,6 +1,6 @@
-/** Chooses lines of a recalled text: a range, those that match, and as many as fit a number of tokens. Lines have the
- *  numbers that the tool wrote before them, as in the notes; else they are counted. A line that is too long counts as
- *  several. */
+/** Chooses lines of a recalled text: a range, lines that match a pattern, and as many as fit a number of tokens. If the
+ *  tool wrote numbers before the lines, these are their numbers, as in the notes. Otherwise lines are counted from 1,
+ *  and a line that is too long counts as several. */
 import { ContextError } from "../../core/errors.ts";
 import { formatNumber, joinLines, type LinePart, printable, splitLines } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
@@ -39,37 +39,34 @@ type NumberedPart = RecalledLine & LinePart;
 
 export function recallLines(text: string, choice: RecallChoice): RecalledLines {
   const { lines, grep, find = findMatches } = choice;
-  const { all, isNumbered } = numberedParts(text);
+  const { all, isNumbered } = numberParts(text);
   const ranged = lines === undefined ? all : chooseRange(all, lines);
   const texts = ranged.map((line) => line.text);
   const found = grep === undefined ? ranged : find(grep, texts).flatMap((index) => ranged[index] ?? []);
-  const end = endWithin(found, choice);
+  const end = countFitting(found, choice);
   const shown = found.slice(0, end);
   const isPlain = grep === undefined || isNumbered;
   const rendered = isPlain ? joinLines(shown) : shown.map((line) => `${line.number}: ${line.text}`).join("\n");
+  const plain = ({ number, text: line }: NumberedPart): RecalledLine => ({ number, text: line });
   return { count: all.length, shown: shown.map(plain), rest: found.slice(end).map(plain), text: rendered };
 }
 
 /** The most lines beside the numbered ones: a program may write some before and after them. */
-const mostOthers = 10;
+const maxOthers = 10;
 
-function numberedParts(text: string): { readonly all: readonly NumberedPart[]; readonly isNumbered: boolean } {
+function numberParts(text: string): { readonly all: readonly NumberedPart[]; readonly isNumbered: boolean } {
   const parts = splitLines(text);
   // No note names lines of a large result, and reading the numbers takes long.
   const own = text.length > largeText ? [] : readResultLines(text);
   const others = own.filter(({ body, text: line }) => body === line).length;
   // The parts of one long line would have the same number, so a reader could not go on after one of them.
-  const isNumbered = parts.length === own.length && others < own.length && others <= mostOthers;
+  const isNumbered = parts.length === own.length && others < own.length && others <= maxOthers;
   let number = 0;
   const all = parts.map((part, index): NumberedPart => {
     number = isNumbered ? Math.max(number, own[index]?.number ?? 0) : index + 1;
     return { number, ...part };
   });
   return { all, isNumbered };
-}
-
-function plain({ number, text }: NumberedPart): RecalledLine {
-  return { number, text };
 }
 
 function chooseRange(lines: readonly NumberedPart[], range: string): readonly NumberedPart[] {
@@ -88,20 +85,17 @@ function chooseRange(lines: readonly NumberedPart[], range: string): readonly Nu
 }
 
 function findMatches(source: string, lines: readonly string[]): number[] {
-  const pattern = patternOf(source);
-  return lines.flatMap((line, index) => (pattern.test(line) ? index : []));
-}
-
-function patternOf(source: string): RegExp {
+  let pattern: RegExp;
   try {
-    return new RegExp(source, "u");
+    pattern = new RegExp(source, "u");
   } catch (cause) {
     throw new ContextError("usage", `grep is not a regular expression: ${printable(source)}`, { cause });
   }
+  return lines.flatMap((line, index) => (pattern.test(line) ? index : []));
 }
 
 /** Returns how many of the lines fit. Lines with the same number stay together: a reader goes on from a number. */
-function endWithin(lines: readonly RecalledLine[], { maxTokens, maxCharacters, counter }: RecallChoice): number {
+function countFitting(lines: readonly RecalledLine[], { maxTokens, maxCharacters, counter }: RecallChoice): number {
   let tokens = maxTokens ?? Number.POSITIVE_INFINITY;
   let characters = maxCharacters ?? Number.POSITIVE_INFINITY;
   const end = lines.findIndex(({ text }) => {

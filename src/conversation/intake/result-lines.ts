@@ -13,8 +13,8 @@ export interface ResultLine {
   readonly sign?: "+" | " " | undefined;
 }
 
-/** As `cat -n`, `grep -n`, Claude Code, opencode, gemini-cli and our own `read_file` write them. A place such as `6:1` is
- *  none. Spaces after the sign may be the line's own. */
+/** As `cat -n`, `grep -n`, Claude Code, opencode, gemini-cli and our own `read_file` write them. A position such as `6:1`
+ *  is not a number. Spaces after the sign may be the line's own. */
 const numbered = /^ {0,7}(?:([1-9]\d{0,6})(?:[\t→|]|:(?!\d))|(0\d{4})\|)/;
 
 /** Splits a line into the number that a tool wrote before it, with its sign, and the rest. */
@@ -32,7 +32,10 @@ export function readResultLines(text: string): ResultLine[] {
   const lines = text.split("\n");
   // A plain search is several times faster than the pattern.
   if (text.includes("@@ -") && /^@@ -\d/m.test(text))
-    return lines.map((line, index) => ({ ...plainLine(line, index), sign: signOf(line) }));
+    return lines.map((line, index) => {
+      const sign = line.startsWith("+") ? "+" : line.startsWith(" ") ? " " : undefined;
+      return { ...plainLine(line, index), sign };
+    });
   const found = lines.map((line) => numbered.exec(line));
   const numbers = found.flatMap((match) => (match === null ? [] : [Number(match[1] ?? match[2])]));
   const isRising = numbers.every((number, index) => index === 0 || number > (numbers[index - 1] as number));
@@ -47,10 +50,6 @@ export function readResultLines(text: string): ResultLine[] {
 
 export function plainLine(line: string, index: number): ResultLine {
   return { text: line, body: line, number: index + 1 };
-}
-
-function signOf(line: string): "+" | " " | undefined {
-  return line.startsWith("+") ? "+" : line.startsWith(" ") ? " " : undefined;
 }
 
 /** How much a line matters in the output of a program, from 0 (as good as any other) to 3 (a failure or a summary). */
@@ -92,14 +91,14 @@ export function weighLines(lines: readonly ResultLine[]): Weight[] {
   const weights = lines.map((line): Weight => {
     const body = withoutColours(line.body);
     // Longer lines are data, and trying each pattern on them takes long.
-    if (body.length > longestLine || passing.test(body)) return 0;
+    if (body.length > maxLine || passing.test(body)) return 0;
     if (failing.some((pattern) => pattern.test(body))) return 3;
     if (troubled.test(body)) return 2;
     return warning.test(body) ? 1 : 0;
   });
   for (const [index, weight] of [...weights].entries()) {
     if (weight !== 3) continue;
-    for (const after of detailsAfter(lines, index)) raise(weights, after, 2);
+    for (const after of findDetails(lines, index)) raise(weights, after, 2);
     for (let before = index - 1; before >= index - 3; before--) raise(weights, before, 1);
     const heading = lines.slice(Math.max(0, index - 40), index).findLastIndex(({ body }) => fileName.test(body));
     if (heading >= 0) raise(weights, Math.max(0, index - 40) + heading, 3);
@@ -107,15 +106,15 @@ export function weighLines(lines: readonly ResultLine[]): Weight[] {
   return weights;
 }
 
-/** The lines after a failure that belong to it, up to one that says that something passed, or two blank ones. A blank one
- *  may stand before and inside of a message. */
-function detailsAfter(lines: readonly ResultLine[], failure: number): number[] {
-  const after = lines.slice(failure + 1, failure + 1 + detailLines).map(({ body }) => withoutColours(body).trim());
+/** The lines after a failure that belong to it, up to one that says that something passed, or two blank ones. A blank
+ *  one may come before and inside of a message. */
+function findDetails(lines: readonly ResultLine[], failure: number): number[] {
+  const after = lines.slice(failure + 1, failure + 1 + maxDetails).map(({ body }) => withoutColours(body).trim());
   const end = after.findIndex((body, at) => passing.test(body) || (body === "" && after[at + 1] === ""));
   return (end < 0 ? after : after.slice(0, end)).map((_, index) => failure + 1 + index);
 }
 
-const detailLines = 12;
+const maxDetails = 12;
 
 /** Removes the codes with which programs colour their output. */
 export function withoutColours(text: string): string {
@@ -125,7 +124,7 @@ export function withoutColours(text: string): string {
   return text.replace(/\u001b\[[\d;]*m/g, "");
 }
 
-const longestLine = 400;
+const maxLine = 400;
 function raise(weights: Weight[], index: number, least: Weight): void {
   const weight = weights[index];
   if (weight !== undefined && weight < least) weights[index] = least;

@@ -10,13 +10,13 @@ import {
   type BreakpointMode,
   cachePlan,
   type Lifetime,
-  lifetimesOf,
   type MarkerOptions,
   type MarkerShape,
   markerChecks,
   markerFor,
   modeFor,
   placeMarkers,
+  readLifetime,
 } from "./place-markers.ts";
 import { recallOriginal } from "./recall-original.ts";
 import { type Refusal, readRefusal } from "./refusals.ts";
@@ -33,9 +33,8 @@ import { type Outcome, type PreparedRequest, prepareFitted, sendPrepared, withCa
 
 export type { CallEvent, CallSummary, RecallTool, TrimEvent };
 
-type TransformParams = NonNullable<LanguageModelMiddleware["transformParams"]>;
 /** What the SDK passes to a middleware for one call. */
-export type CallParams = Parameters<TransformParams>[0]["params"];
+export type CallParams = Parameters<NonNullable<LanguageModelMiddleware["transformParams"]>>[0]["params"];
 /** The settings of `contextBudgetMiddleware`: those of a trimmer, with defaults for each model. */
 export interface MiddlewareOptions extends RequestFitterOptions<CallParams> {
   /** When to add cache markers for a model of Anthropic, in slots that the call leaves free: `follow` only if the call
@@ -73,15 +72,14 @@ export function contextBudgetMiddleware(options: MiddlewareOptions = {}): Langua
     specificationVersion: "v3",
     async transformParams({ params, model: { modelId } }) {
       const { prompt: messages, tools, maxOutputTokens, providerOptions } = params;
-      const shown = { messages, tools, maxOutputTokens };
-      const first = markersIn([tools, messages.filter(({ role }) => role === "system")]);
-      const later = markersIn([messages.filter(({ role }) => role !== "system"), { providerOptions }]);
-      const fields = modelFields(modelId, marking, { first, later });
-      const fitted = await budget.fit({ request: params, ...shown, ...fields });
+      const first = readSdkMarkers([tools, messages.filter(({ role }) => role === "system")]);
+      const later = readSdkMarkers([messages.filter(({ role }) => role !== "system"), { providerOptions }]);
+      const fields = readModelFields(modelId, marking, { first, later });
+      const fitted = await budget.fit({ request: params, messages, tools, maxOutputTokens, ...fields });
       const own = { messages, tools, providerOptions };
       const breakpoints = modeFor(marking.breakpoints, modelId);
       const prepared = prepareFitted(fitted, (_reduction, current) => {
-        const prompt = withMarkers(own, current, { ...marking, breakpoints });
+        const prompt = addMarkers(own, current, { ...marking, breakpoints });
         return replaceFields(params, { prompt: prompt as CallParams["prompt"] });
       });
       calls.set(prepared.body, prepared);
@@ -92,8 +90,8 @@ export function contextBudgetMiddleware(options: MiddlewareOptions = {}): Langua
       if (first === undefined) return doGenerate();
       return sendPrepared(first, async (call) => {
         const sent = call === first ? doGenerate() : model.doGenerate(call.body);
-        return outcomeOf(sent, (result) => {
-          call.observe(billed(result.usage));
+        return readOutcome(sent, (result) => {
+          call.observe(readBilled(result.usage));
           return result;
         });
       });
@@ -113,7 +111,7 @@ export function contextBudgetMiddleware(options: MiddlewareOptions = {}): Langua
 type PreparedCall = PreparedRequest<CallParams>;
 
 /** A call that fails with an error has its refusal in there. */
-async function outcomeOf<Result>(
+async function readOutcome<Result>(
   sent: PromiseLike<Result>,
   accept: (result: Result) => Result,
 ): Promise<Outcome<Result>> {
@@ -122,7 +120,7 @@ async function outcomeOf<Result>(
     return { refusal: undefined, settle: () => accept(result) };
   } catch (error) {
     return {
-      refusal: refusalIn(error),
+      refusal: findRefusalIn(error),
       settle(note) {
         throw withCause(error, note);
       },
@@ -131,7 +129,7 @@ async function outcomeOf<Result>(
 }
 
 /** The SDK's error has the answer as text; a part of a stream may have anything. */
-function refusalIn(error: unknown): Refusal | undefined {
+function findRefusalIn(error: unknown): Refusal | undefined {
   const { statusCode, responseBody, message, data } = Object(error) as Fields;
   const texts = [responseBody, message, data, typeof error === "string" ? error : undefined];
   const text = texts.map((each) => (typeof each === "object" ? JSON.stringify(each) : (each ?? ""))).join(" ");
@@ -140,7 +138,7 @@ function refusalIn(error: unknown): Refusal | undefined {
 
 /** Starts a stream and looks for a refusal as its first part that says something. */
 async function openStream(sent: PromiseLike<StreamResult>): Promise<Outcome<StreamResult>> {
-  const outcome = await outcomeOf(sent, (result) => result);
+  const outcome = await readOutcome(sent, (result) => result);
   if (outcome.refusal !== undefined) return outcome;
   const result = outcome.settle();
   const reader = result.stream.getReader();
@@ -159,7 +157,10 @@ async function openStream(sent: PromiseLike<StreamResult>): Promise<Outcome<Stre
     },
     cancel: (reason) => reader.cancel(reason),
   });
-  return { refusal: last?.type === "error" ? refusalIn(last.error) : undefined, settle: () => ({ ...result, stream }) };
+  return {
+    refusal: last?.type === "error" ? findRefusalIn(last.error) : undefined,
+    settle: () => ({ ...result, stream }),
+  };
 }
 
 const announcements: readonly string[] = ["stream-start", "response-metadata", "raw"];
@@ -208,41 +209,36 @@ export function contextBudgetPrepareStep(options: PrepareStepOptions = {}): Prep
   const runs = new WeakMap<object, FittedCall>();
   const prepareStep = async (step: Step): Promise<{ messages: ModelMessage[] } | undefined> => {
     const { messages, model, steps } = step;
-    runs.get(steps)?.observe(billed(steps.at(-1)?.usage));
-    const shown = { messages, maxOutputTokens: undefined };
+    runs.get(steps)?.observe(readBilled(steps.at(-1)?.usage));
     const modelId = typeof model === "string" ? model : model.modelId;
-    const fields = modelFields(modelId, marking, { first: [], later: markersIn(messages) });
-    const fitted = await budget.fit({ request: step, ...shown, ...fields });
+    const fields = readModelFields(modelId, marking, { first: [], later: readSdkMarkers(messages) });
+    const fitted = await budget.fit({ request: step, messages, maxOutputTokens: undefined, ...fields });
     runs.set(steps, fitted);
     const mode = modeFor(marking.breakpoints, modelId);
-    const marked = withMarkers({ messages }, fitted, { ...marking, breakpoints: mode });
+    const marked = addMarkers({ messages }, fitted, { ...marking, breakpoints: mode });
     const next = replaceFields(step, { messages: marked as ModelMessage[] });
     return next === step ? undefined : { messages: next.messages };
   };
   return Object.assign(prepareStep, { plimsoll: { summary: budget.calls.summary } });
 }
 
-interface OpenBudget<Request> {
+function openBudget<Request>(all: RequestFitterOptions<Request> & MarkerOptions): {
   readonly budget: RequestFitter<Request>;
   readonly marking: MarkerOptions;
-}
-
-function openBudget<Request>(all: RequestFitterOptions<Request> & MarkerOptions): OpenBudget<Request> {
+} {
   checkBudgetOptions(all, markerChecks);
   const { breakpoints, ttl, ...options } = all;
   return { budget: createRequestFitter(options, "ai-sdk"), marking: { breakpoints, ttl } };
 }
 
-interface MarkedCall {
-  readonly messages: readonly object[];
-  readonly tools?: unknown;
-  readonly providerOptions?: unknown;
-}
-
 /** Places markers in the reduced messages. The system messages at the beginning are what comes before the messages in a
  *  request to Anthropic. */
-function withMarkers(
-  { messages: own, tools, providerOptions }: MarkedCall,
+function addMarkers(
+  {
+    messages: own,
+    tools,
+    providerOptions,
+  }: { readonly messages: readonly object[]; readonly tools?: unknown; readonly providerOptions?: unknown },
   { reduction, lifetime: chosen }: FittedCall,
   options: MarkerOptions & { readonly breakpoints: BreakpointMode },
 ) {
@@ -253,7 +249,11 @@ function withMarkers(
   );
   const { lifetime, anchor } = addedMarkers(options, chosen);
   const placed = placeMarkers({
-    ...{ mode: options.breakpoints, own, tools, lifetime, shape: sdkMarkers },
+    mode: options.breakpoints,
+    own,
+    tools,
+    lifetime,
+    shape: sdkMarkers,
     anchor: anchor === undefined ? undefined : anchor - first,
     automatic: Object(Object(providerOptions).anthropic).cacheControl,
     system: messages.slice(0, first),
@@ -266,7 +266,7 @@ function withMarkers(
 /** A marker is the `cacheControl` in the options for Anthropic, on a message, a part, a tool or the whole call. The SDK
  *  applies that of a message to its last part. */
 const sdkMarkers: MarkerShape = {
-  markersOf: markersIn,
+  readMarkers: readSdkMarkers,
   isMarkable(value) {
     const message = Array.isArray(value) ? value.at(-1) : value;
     const { role, content } = Object(message) as Fields;
@@ -281,22 +281,22 @@ const sdkMarkers: MarkerShape = {
     return { ...Object(value), providerOptions: { ...Object(providerOptions), anthropic } };
   },
   withoutMarkers(message) {
-    if (markersIn(message).length === 0) return message;
+    if (readSdkMarkers(message).length === 0) return message;
     const { content, ...rest } = message as Fields;
-    return { ...unmarked(rest), content: Array.isArray(content) ? content.map(unmarked) : content };
+    return { ...dropMarker(rest), content: Array.isArray(content) ? content.map(dropMarker) : content };
   },
 };
 
-function markersIn(value: unknown): Lifetime[] {
-  if (Array.isArray(value)) return value.flatMap(markersIn);
+function readSdkMarkers(value: unknown): Lifetime[] {
+  if (Array.isArray(value)) return value.flatMap(readSdkMarkers);
   const { content, providerOptions } = Object(value) as Fields;
-  const inner = Array.isArray(content) ? markersIn(content) : [];
-  return [...inner, ...lifetimesOf(Object(Object(providerOptions).anthropic).cacheControl)];
+  const inner = Array.isArray(content) ? readSdkMarkers(content) : [];
+  return [...inner, ...readLifetime(Object(Object(providerOptions).anthropic).cacheControl)];
 }
 
-function unmarked(value: Fields): Fields {
+function dropMarker(value: Fields): Fields {
   const { anthropic, ...others } = Object(value.providerOptions) as Fields;
-  if (lifetimesOf(Object(anthropic).cacheControl).length === 0) return value;
+  if (readLifetime(Object(anthropic).cacheControl).length === 0) return value;
   const { cacheControl: _marker, ...rest } = anthropic as Fields;
   return { ...value, providerOptions: { ...others, anthropic: rest } };
 }
@@ -307,7 +307,7 @@ type StreamPart = StreamResult["stream"] extends ReadableStream<infer Each> ? Ea
 function observeStream(result: StreamResult, call: PreparedCall): StreamResult {
   const watch = new TransformStream<StreamPart, StreamPart>({
     transform(part, controller) {
-      if (part.type === "finish") call.observe(billed(part.usage));
+      if (part.type === "finish") call.observe(readBilled(part.usage));
       controller.enqueue(part);
     },
   });
@@ -315,7 +315,7 @@ function observeStream(result: StreamResult, call: PreparedCall): StreamResult {
 }
 
 /** Models report a total with its parts, steps numbers. A provider may report nothing. */
-function billed(usage: unknown): object {
+function readBilled(usage: unknown): object {
   const { inputTokens, outputTokens, cachedInputTokens, inputTokenDetails, raw } = Object(usage) as Fields;
   const { total = inputTokens, cacheRead, cacheWrite } = Object(inputTokens) as Fields;
   const details = Object(inputTokenDetails) as Fields;
@@ -323,7 +323,8 @@ function billed(usage: unknown): object {
   const written = Number(cacheWrite ?? details.cacheWriteTokens ?? 0);
   return {
     input_tokens: typeof total === "number" ? Math.max(0, total - read - written) : undefined,
-    ...{ cache_read_input_tokens: read, cache_creation_input_tokens: written },
+    cache_read_input_tokens: read,
+    cache_creation_input_tokens: written,
     // Only Anthropic's own usage says for how long it was written.
     cache_creation: Object(raw).cache_creation,
     output_tokens: Object(outputTokens).total ?? outputTokens,
@@ -333,25 +334,20 @@ function billed(usage: unknown): object {
 // For an unknown provider, assume the longest common lifetime: a cache that may exist is not treated as lost.
 const unknownLifetimeMs = 3_600_000;
 
-interface FoundMarkers {
-  /** In tools and system text. */
-  readonly first: readonly Lifetime[];
-  readonly later: readonly Lifetime[];
-}
-
-function modelFields(
+/** `first` are the markers in tools and system text. */
+function readModelFields(
   model: string,
   marking: MarkerOptions,
-  { first, later }: FoundMarkers,
+  { first, later }: { readonly first: readonly Lifetime[]; readonly later: readonly Lifetime[] },
 ): Pick<BudgetCall<unknown>, "format" | "model" | "cacheLifetimeMs" | "cachePrice" | "ownMarkers"> {
   const provider = providerOfModel(model);
   const markers = [...first, ...later];
   const ttl = markers.includes("1h") ? "1h" : "5m";
   const ownMarkers = { prefix: first.length > 0, end: later.length > 0 || provider !== "anthropic", ttl } as const;
-  const shown = { format: "ai-sdk", model, ownMarkers } as const;
-  if (provider === "anthropic") return { ...shown, ...cachePlan(marking, model, markers) };
+  const fields = { format: "ai-sdk", model, ownMarkers } as const;
+  if (provider === "anthropic") return { ...fields, ...cachePlan(marking, model, markers) };
   const lifetimes = provider && priceOf({ provider, model }).rules.lifetimeMs;
-  return { ...shown, cacheLifetimeMs: lifetimes?.[ttl] ?? unknownLifetimeMs };
+  return { ...fields, cacheLifetimeMs: lifetimes?.[ttl] ?? unknownLifetimeMs };
 }
 
 /**

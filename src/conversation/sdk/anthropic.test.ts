@@ -8,7 +8,7 @@ import { testIntegration } from "./integration.contract.ts";
 import { anthropicMarkers } from "./place-markers.ts";
 import type { TrimEvent } from "./request-fitter.ts";
 
-const { markersOf } = anthropicMarkers;
+const { readMarkers } = anthropicMarkers;
 
 type Params = Anthropic.MessageCreateParamsNonStreaming;
 
@@ -325,8 +325,8 @@ describe("the provider's cache", () => {
   ] as const)("gets markers by default only from a model of Anthropic: %s, %s", async (model, breakpoints, count) => {
     const { client, sent } = await open({ breakpoints });
     await client.messages.create(paramsOf(2, { model, system: "Be brief." }));
-    expect(markersOf(sent().system)).toHaveLength(count);
-    expect(markersOf((sent().messages as object[]).at(-1))).toHaveLength(count);
+    expect(readMarkers(sent().system)).toHaveLength(count);
+    expect(readMarkers((sent().messages as object[]).at(-1))).toHaveLength(count);
   });
 
   it("is used and the request stays small with no option at all", async () => {
@@ -335,14 +335,14 @@ describe("the provider's cache", () => {
     const client = withContextBudget(clientOf(server));
     await client.messages.create(paramsOf(400));
     const body = server.calls.at(-1)?.body ?? {};
-    expect(markersOf(body.messages).length).toBeGreaterThan(0);
+    expect(readMarkers(body.messages).length).toBeGreaterThan(0);
     expect(JSON.stringify(body).length / 3.5).toBeLessThan(200_000);
     expect(JSON.stringify(paramsOf(400)).length / 3.5).toBeGreaterThan(100_000);
   });
 
   it("gets markers at the end, before the last turn and where the history was cut, on requests that use it", async () => {
     const { client, events, sent } = await open({ breakpoints: "follow" }, silent);
-    const marked = () => (sent().messages as object[]).map((each) => markersOf(each).length);
+    const marked = () => (sent().messages as object[]).map((each) => readMarkers(each).length);
     for (let turns = 1; events.length === 0; turns++) {
       await client.messages.create(paramsOf(turns, { system }));
       expect(validateRequest(sent(), { provider: "anthropic" })).toEqual([]);

@@ -8,11 +8,11 @@ import {
   anthropicMarkers,
   type BreakpointMode,
   cachePlan,
-  lifetimesOf,
   type MarkerOptions,
   markerChecks,
   modeFor,
   placeMarkers,
+  readLifetime,
 } from "./place-markers.ts";
 import { recallOriginal } from "./recall-original.ts";
 import {
@@ -83,84 +83,60 @@ export function withContextBudget<Wrapped extends Client>(
   };
   // SDKs without threads would send this setting to the API.
   const hasThreads = Reflect.get(client, "_supportsMessageThreads") === true;
+  const toolRunner = (params: Fields): Fields => ({ ...params, thread: params.thread ?? false });
   const added = { plimsoll: { summary: budget.calls.summary } };
-  return wrapClient(client, { routes, added, methods: hasThreads ? { toolRunner: withoutThread } : {} });
-}
-
-function withoutThread(params: Fields): Fields {
-  return { ...params, thread: params.thread ?? false };
+  return wrapClient(client, { routes, added, methods: hasThreads ? { toolRunner } : {} });
 }
 
 /** Makes a request of the Messages API fit, and marks it for the cache. Returns undefined if the API holds the
  *  conversation, in a thread. */
-export function prepareAnthropic(
+export async function prepareAnthropic(
   body: Fields,
   budget: RequestFitter<Fields>,
   options: MarkerOptions,
-): Promise<PreparedBody> | undefined {
-  return (body.thread ?? null) === null ? fitMessages(body, budget, options) : undefined;
-}
-
-/** Trims a request that is only counted as if it were sent. Returns undefined if the API holds the conversation. */
-export function prepareCount(
-  body: Fields,
-  budget: RequestFitter<Fields>,
-  options: MarkerOptions,
-): Promise<PreparedBody> | undefined {
-  return (body.thread ?? null) === null ? previewMessages(body, budget, options) : undefined;
-}
-
-async function previewMessages(
-  body: Fields,
-  budget: RequestFitter<Fields>,
-  options: MarkerOptions,
-): Promise<PreparedBody> {
-  const { messages } = await budget.preview(callOf(body, options));
-  const sent = replaceFields(body, { messages });
-  return { body: sent, observe: () => undefined, refused: async () => undefined };
-}
-
-function callOf(body: Fields, options: MarkerOptions): BudgetCall<Fields> {
-  const model = typeof body.model === "string" ? body.model : undefined;
-  return {
-    request: body,
-    format: "anthropic",
-    model,
-    messages: body.messages as readonly object[],
-    system: body.system,
-    tools: (body.tools ?? []) as readonly object[],
-    maxOutputTokens: typeof body.max_tokens === "number" ? body.max_tokens : undefined,
-    ...cacheFields(body, model, options),
-  };
-}
-
-async function fitMessages(body: Fields, budget: RequestFitter<Fields>, options: MarkerOptions): Promise<PreparedBody> {
-  const call = callOf(body, options);
+): Promise<PreparedBody | undefined> {
+  if ((body.thread ?? null) !== null) return undefined;
+  const call = readCall(body, options);
   const fitted = await budget.fit(call);
   const { tools, system, cache_control: automatic } = body;
   const own = body.messages as readonly object[];
   const mode = modeFor(options.breakpoints, call.model);
   return prepareFitted(fitted, ({ messages, breakpoints }, { lifetime }) => {
-    const placed = placeMarkers({
-      ...{ mode, own, automatic, tools, system, messages, breakpoints },
-      ...addedMarkers(options, lifetime),
-    });
+    const added = addedMarkers(options, lifetime);
+    const placed = placeMarkers({ mode, own, automatic, tools, system, messages, breakpoints, ...added });
     return replaceFields(body, { ...placed });
   });
 }
 
-function cacheFields(
+/** Trims a request that is only counted as if it were sent. Returns undefined if the API holds the conversation. */
+export async function prepareCount(
   body: Fields,
-  model: string | undefined,
+  budget: RequestFitter<Fields>,
   options: MarkerOptions,
-): Pick<BudgetCall<Fields>, "cacheLifetimeMs" | "cachePrice" | "ownMarkers"> {
+): Promise<PreparedBody | undefined> {
+  if ((body.thread ?? null) !== null) return undefined;
+  const { messages } = await budget.preview(readCall(body, options));
+  const sent = replaceFields(body, { messages });
+  return { body: sent, observe: () => undefined, refused: async () => undefined };
+}
+
+function readCall(body: Fields, options: MarkerOptions): BudgetCall<Fields> {
   const { tools, system, messages, cache_control: automatic } = body;
-  const first = anthropicMarkers.markersOf([tools, system]);
-  const later = [...anthropicMarkers.markersOf(messages), ...lifetimesOf(automatic)];
+  const model = typeof body.model === "string" ? body.model : undefined;
+  const first = anthropicMarkers.readMarkers([tools, system]);
+  const later = [...anthropicMarkers.readMarkers(messages), ...readLifetime(automatic)];
   const asked = [...first, ...later];
-  const ttl = asked.includes("1h") ? "1h" : "5m";
-  const ownMarkers = { prefix: first.length > 0, end: later.length > 0, ttl } as const;
-  return { ...cachePlan(options, model, asked), ownMarkers };
+  return {
+    request: body,
+    format: "anthropic",
+    model,
+    messages: messages as readonly object[],
+    system,
+    tools: (tools ?? []) as readonly object[],
+    maxOutputTokens: typeof body.max_tokens === "number" ? body.max_tokens : undefined,
+    ...cachePlan(options, model, asked),
+    ownMarkers: { prefix: first.length > 0, end: later.length > 0, ttl: asked.includes("1h") ? "1h" : "5m" },
+  };
 }
 
 /**
@@ -188,8 +164,8 @@ function cacheFields(
  */
 export function recallTool(source: RecallSource): RecallTool<AnthropicRecallDefinition> {
   const { definition, ...tool } = createRecallTool(source, (id) => recallOriginal(source, id));
-  const { inputSchema: input_schema, ...named } = definition;
-  return { ...tool, definition: { ...named, input_schema } };
+  const { inputSchema: input_schema, ...rest } = definition;
+  return { ...tool, definition: { ...rest, input_schema } };
 }
 
 type AnthropicRecallDefinition = Omit<RecallDefinition, "inputSchema"> & {

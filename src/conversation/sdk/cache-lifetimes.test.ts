@@ -54,7 +54,7 @@ async function run({ pauses, options = {}, isNewClient = false, fields = {} }: R
     const body = JSON.stringify({ model, max_tokens: 100, system, messages: messagesOf(index), ...fields });
     await (isNewClient ? create() : kept)("http://localhost/v1/messages", { method: "POST", body });
   }
-  const lifetimes = bodies.map((each) => anthropicMarkers.markersOf([each.system, each.messages]));
+  const lifetimes = bodies.map((each) => anthropicMarkers.readMarkers([each.system, each.messages]));
   return { bodies, cost, lifetimes, hours: lifetimes.filter((all) => all.includes("1h")).length };
 }
 

@@ -86,15 +86,6 @@ export interface WithSummary {
   };
 }
 
-interface CallLogOptions {
-  /** The name of the integration. */
-  readonly client: string;
-  readonly store: Store | undefined;
-  readonly now: () => number;
-  readonly onCall: (event: CallEvent) => void;
-  readonly onStoreFailure: (error: unknown) => void;
-}
-
 export interface CallLog {
   /** Starts the log of one conversation. */
   conversation(sessionId: string): ConversationLog;
@@ -130,14 +121,21 @@ export interface LoggedCall {
   readonly windowTokens: number;
 }
 
-export function createCallLog(options: CallLogOptions): CallLog {
+export function createCallLog(options: {
+  /** The name of the integration. */
+  readonly client: string;
+  readonly store: Store | undefined;
+  readonly now: () => number;
+  readonly onCall: (event: CallEvent) => void;
+  readonly onStoreFailure: (error: unknown) => void;
+}): CallLog {
   const { client, store, now, onStoreFailure } = options;
   const writer = store && createEventWriter(store, { now, onFailure: onStoreFailure });
   const totals = createTotals();
   const write: EventWriter["write"] = (event) => writer?.write({ client, ...event });
   const onEnd = (event: CallEvent): void => {
     totals.add(event);
-    write(storedCall(event));
+    write(formatEvent(event));
     options.onCall(event);
   };
   const source = "sdk";
@@ -152,12 +150,6 @@ export function createCallLog(options: CallLogOptions): CallLog {
   };
 }
 
-interface LogContext {
-  readonly now: () => number;
-  readonly onEnd: (event: CallEvent) => void;
-  readonly write: EventWriter["write"];
-}
-
 /** What is known of the last answered call of a conversation. */
 interface LastCall {
   readonly model: string | undefined;
@@ -168,8 +160,19 @@ interface LastCall {
   readonly lifetimeMs: number;
 }
 
-function openLog(sessionId: string, { now, onEnd, write }: LogContext): ConversationLog {
-  const prefixOf = createPrefixReader();
+function openLog(
+  sessionId: string,
+  {
+    now,
+    onEnd,
+    write,
+  }: {
+    readonly now: () => number;
+    readonly onEnd: (event: CallEvent) => void;
+    readonly write: EventWriter["write"];
+  },
+): ConversationLog {
+  const readPrefix = createPrefixReader();
   const compare = createCostComparison();
   let last: LastCall | undefined;
   let hasRead = false;
@@ -177,30 +180,44 @@ function openLog(sessionId: string, { now, onEnd, write }: LogContext): Conversa
     start(call) {
       const callId = randomUUID();
       const startedAt = now();
-      const prefix = prefixOf(call);
+      const prefix = readPrefix(call);
       const { stats } = call.reduction;
       const epoch = isTrim(call.reduction) ? (call.isCold ? "cold" : "full") : undefined;
-      const ids = { source: "sdk", sessionId, callId } as const;
-      if (epoch !== undefined) write({ ...ids, kind: "trim", numbers: trimNumbers(stats, epoch) });
+      if (epoch !== undefined) {
+        const { before, after, budget, epochs } = stats;
+        const numbers = { before, after, budget, epochs, reason: epoch };
+        write({ source: "sdk", sessionId, callId, kind: "trim", numbers });
+      }
       const before = last;
       let hasEnded = false;
       return {
         end(usage, learned) {
           if (hasEnded) return;
           hasEnded = true;
-          const cost = costOf(usage, call, startedAt);
+          const cost = priceUsage(usage, call, startedAt);
           hasRead ||= (cost?.read ?? 0) > 0;
-          const cacheBreak = cost && breakOf({ call, cost, before, startedAt, prefix: prefix.version });
+          const cacheBreak = cost && findBreak({ call, cost, before, startedAt, prefix: prefix.version });
           if (cost !== undefined) {
-            const left = { left: leftBy(cost, hasRead), lifetimeMs: call.cacheLifetimeMs };
-            last = { model: call.model, startedAt, prefix: prefix.version, ...left };
+            last = {
+              model: call.model,
+              startedAt,
+              prefix: prefix.version,
+              left: countLeft(cost, hasRead),
+              lifetimeMs: call.cacheLifetimeMs,
+            };
           }
           onEnd({
-            ...{ sessionId, callId, model: call.model, startedAt, endedAt: now() },
-            ...tokensOf(cost, prefix.tokens + stats.after),
+            sessionId,
+            callId,
+            model: call.model,
+            startedAt,
+            endedAt: now(),
+            ...readTokens(cost, prefix.tokens + stats.after),
             usd: isPriced(cost) ? cost.usd : undefined,
-            untrimmedUsd: isPriced(cost) ? untrimmed(compare, { call, cost, startedAt, prefix }) : undefined,
-            ...{ epoch, cacheBreak, learned },
+            untrimmedUsd: isPriced(cost) ? estimateUntrimmed(compare, { call, cost, startedAt, prefix }) : undefined,
+            epoch,
+            cacheBreak,
+            learned,
           });
         },
       };
@@ -240,12 +257,8 @@ function createPrefixReader(): (call: LoggedCall) => Prefix {
   };
 }
 
-function trimNumbers({ before, after, budget, epochs }: Reduction["stats"], reason: string) {
-  return { before, after, budget, epochs, reason };
-}
-
 /** Reads the usage with the price of its model. */
-function costOf(usage: unknown, { model, format }: LoggedCall, timeMs: number): UsageCost | undefined {
+function priceUsage(usage: unknown, { model, format }: LoggedCall, timeMs: number): UsageCost | undefined {
   const provider = (model === undefined ? undefined : providerOfModel(model)) ?? formatProviders[format];
   return costOfUsage(usage, { provider, model, timeMs });
 }
@@ -262,9 +275,10 @@ function isPriced(cost: UsageCost | undefined): cost is UsageCost {
   return cost !== undefined && !cost.price.isDefault;
 }
 
-type Tokens = "sentTokens" | "readTokens" | "writtenTokens" | "outputTokens" | "isEstimate";
-
-function tokensOf(cost: UsageCost | undefined, estimate: number): Pick<CallEvent, Tokens> {
+function readTokens(
+  cost: UsageCost | undefined,
+  estimate: number,
+): Pick<CallEvent, "sentTokens" | "readTokens" | "writtenTokens" | "outputTokens" | "isEstimate"> {
   if (cost === undefined || cost.total === 0) {
     const unknown = { readTokens: undefined, writtenTokens: undefined, outputTokens: cost?.output };
     return { sentTokens: estimate, ...unknown, isEstimate: true };
@@ -276,7 +290,7 @@ function tokensOf(cost: UsageCost | undefined, estimate: number): Pick<CallEvent
 
 /** Providers without a price for writing cache every prompt, in steps. A server that never reports a read has no
  *  cache. */
-function leftBy({ read, write5m, write1h, total, price }: UsageCost, hasRead: boolean): number {
+function countLeft({ read, write5m, write1h, total, price }: UsageCost, hasRead: boolean): number {
   const { matching, stepTokens, isAssumed } = price.rules;
   if (isAssumed) return 0;
   if (matching === "breakpoints") return read + write5m + write1h;
@@ -290,7 +304,7 @@ interface EndedCall {
 }
 
 /** A change of the model loses the cache however old it is, and an old cache is lost whatever else happens. */
-function breakOf({
+function findBreak({
   call,
   cost,
   before,
@@ -298,7 +312,7 @@ function breakOf({
   prefix,
 }: EndedCall & { readonly before: LastCall | undefined; readonly prefix: number }): CallEvent["cacheBreak"] {
   const tokens = Math.min(before?.left ?? 0, cost.total) - cost.read;
-  if (before === undefined || tokens < leastLost) return undefined;
+  if (before === undefined || tokens < minLost) return undefined;
   const cause = (): BreakCause => {
     if (before.model !== call.model) return "model";
     if (startedAt - before.startedAt > before.lifetimeMs) return "expired";
@@ -309,9 +323,9 @@ function breakOf({
 }
 
 /** A smaller difference is rounding. Providers cache nothing smaller. */
-const leastLost = 1_024;
+const minLost = 1_024;
 
-function untrimmed(
+function estimateUntrimmed(
   compare: CompareCosts,
   { call, cost, startedAt, prefix }: EndedCall & { readonly prefix: Prefix },
 ): number | undefined {
@@ -319,33 +333,42 @@ function untrimmed(
   const { stats, isEpoch } = call.reduction;
   const { before, after } = stats;
   const input = compare({
-    ...{ price, startMs: startedAt, fixedTokens: prefix.tokens, prefix: prefix.version, before, after, isEpoch },
-    ...{ own: call.ownMarkers ?? noMarkers, billed: cost, windowTokens: call.windowTokens },
+    price,
+    startMs: startedAt,
+    fixedTokens: prefix.tokens,
+    prefix: prefix.version,
+    before,
+    after,
+    isEpoch,
+    own: call.ownMarkers ?? { prefix: false, end: false, ttl: "5m" },
+    billed: cost,
+    windowTokens: call.windowTokens,
   });
   return input === undefined ? undefined : input + cost.usd - inputCost(cost, price).usd;
 }
 
-const noMarkers: OwnMarkers = { prefix: false, end: false, ttl: "5m" };
-
 /** Returns the event as the store keeps it. */
-function storedCall(event: CallEvent): Parameters<EventWriter["write"]>[0] {
+function formatEvent(event: CallEvent): Parameters<EventWriter["write"]>[0] {
   const { sessionId, callId, model, startedAt, endedAt, cacheBreak, learned, isEstimate, epoch, ...numbers } = event;
   return {
-    ...{ source: "sdk", sessionId, callId, kind: "call" },
+    source: "sdk",
+    sessionId,
+    callId,
+    kind: "call",
     numbers: {
-      ...{ model, ms: endedAt - startedAt, isEstimate: isEstimate ? 1 : 0, epoch, ...numbers },
-      ...{ break: cacheBreak?.cause.replaceAll(" ", "-"), lostTokens: cacheBreak?.tokens, refusal: learned?.kind },
+      model,
+      ms: endedAt - startedAt,
+      isEstimate: isEstimate ? 1 : 0,
+      epoch,
+      ...numbers,
+      break: cacheBreak?.cause.replaceAll(" ", "-"),
+      lostTokens: cacheBreak?.tokens,
+      refusal: learned?.kind,
     },
   };
 }
 
-interface Totals {
-  add(event: CallEvent): void;
-  refuse(): void;
-  sum(): CallSummary;
-}
-
-function createTotals(): Totals {
+function createTotals(): { add(event: CallEvent): void; refuse(): void; sum(): CallSummary } {
   const breaks: Record<BreakCause, number> = { epoch: 0, expired: 0, model: 0, "system or tools": 0, unknown: 0 };
   const sums = { calls: 0, sentTokens: 0, readTokens: 0, writtenTokens: 0, outputTokens: 0, usd: 0 };
   const counts = { unpricedCalls: 0, comparedCalls: 0, epochs: 0, refusals: 0 };

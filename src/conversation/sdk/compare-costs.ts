@@ -51,56 +51,51 @@ export function createCostComparison(): CompareCosts {
       const options = { provider: price.provider, model: price.model };
       simulators = { row, sent: createCacheSimulator(options), own: createCacheSimulator(options) };
     }
+    // What was billed shows whether the request was marked, and for how long.
+    const isCached = billed.read + billed.write5m + billed.write1h > 0;
+    const ttl = billed.write1h > billed.write5m ? "1h" : "5m";
     const simulated = simulators.sent.bill({
       blocks: sent.next(call, call.after, call.isEpoch),
-      breakpoints: markersAt(sentMarkers(billed), sent.last()),
+      breakpoints: placeAt({ prefix: isCached, end: isCached, ttl }, sent.last()),
       startMs,
     });
     const untouched = simulators.own.bill({
       blocks: own.next(call, call.before, false),
-      breakpoints: markersAt(call.own, own.last()),
+      breakpoints: placeAt(call.own, own.last()),
       startMs,
     });
     const { total, usd } = inputCost(billed, price);
     sums.billedTokens += total;
     sums.simulatedTokens += simulated.total;
-    const scale = sums.billedTokens / Math.max(1, sums.simulatedTokens);
+    const factor = sums.billedTokens / Math.max(1, sums.simulatedTokens);
     sums.billedUsd += usd;
-    sums.simulatedUsd += inputCost(scaled(simulated, scale), price).usd;
+    sums.simulatedUsd += inputCost(scale(simulated, factor), price).usd;
     const isTrue = Math.abs(sums.simulatedUsd - sums.billedUsd) <= tolerance * sums.billedUsd;
     // The provider would have refused a larger request, so it has no price.
-    const wouldFit = untouched.total * scale <= call.windowTokens;
-    return isTrue && wouldFit ? inputCost(scaled(untouched, scale), price).usd : undefined;
+    const wouldFit = untouched.total * factor <= call.windowTokens;
+    return isTrue && wouldFit ? inputCost(scale(untouched, factor), price).usd : undefined;
   };
 }
 
 /** The simulation may differ from the bill by this share. */
 const tolerance = 0.05;
 
-function scaled({ read, write5m, write1h, uncached }: InputTokens, factor: number): InputTokens {
+function scale({ read, write5m, write1h, uncached }: InputTokens, factor: number): InputTokens {
   return { read: read * factor, write5m: write5m * factor, write1h: write1h * factor, uncached: uncached * factor };
 }
 
-/** What was billed shows whether the request was marked, and for how long. */
-function sentMarkers({ read, write5m, write1h }: InputTokens): OwnMarkers {
-  const isCached = read + write5m + write1h > 0;
-  return { prefix: isCached, end: isCached, ttl: write1h > write5m ? "1h" : "5m" };
-}
-
-function markersAt({ prefix, end, ttl }: OwnMarkers, last: number): { readonly after: number; readonly ttl: Ttl }[] {
+function placeAt({ prefix, end, ttl }: OwnMarkers, last: number): { readonly after: number; readonly ttl: Ttl }[] {
   return [...(prefix ? [0] : []), ...(end && last > 0 ? [last] : [])].map((after) => ({ after, ttl }));
-}
-
-interface GrowingRequest {
-  /** Returns the blocks of the next request: what is new is one block. */
-  next(call: ComparedCall, tokens: number, isRewritten: boolean): readonly BillableBlock[];
-  /** The index of the last block. */
-  last(): number;
 }
 
 /** A history nearly always comes back with something appended, so its size says what is new. Reading and comparing whole
  *  histories would make a call cost more than what is new. */
-function createGrowingRequest(): GrowingRequest {
+function createGrowingRequest(): {
+  /** Returns the blocks of the next request: what is new is one block. */
+  next(call: ComparedCall, tokens: number, isRewritten: boolean): readonly BillableBlock[];
+  /** The index of the last block. */
+  last(): number;
+} {
   let messages: BillableBlock[] = [];
   let size = 0;
   let keys = 0;

@@ -13,13 +13,13 @@ import { createHashKey, createKeyedHash, type KeyedHash } from "../../core/text/
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
 import { hasRecallTool, olderNames } from "../history/index.ts";
 import {
+  contextCollection,
   createIntake,
   createMessageIntake,
-  heldCollection,
   type IntakeOptions,
   type MessageIntake,
   type SavedAdmissions,
-  withHeldIn,
+  separateContexts,
 } from "../intake/index.ts";
 
 /** How results are shortened before they are first sent. */
@@ -68,14 +68,18 @@ async function openWith(
   const counter = options.counter ?? (await createCounter("auto", { model }));
   const { key = createHashKey() } = saved ?? {};
   const contexts = createMemoryStore();
-  for (const [key, value] of Object.entries(saved?.contexts ?? {})) await contexts.put(heldCollection, key, value);
+  for (const [key, value] of Object.entries(saved?.contexts ?? {})) await contexts.put(contextCollection, key, value);
   let hasRecall = false;
   let stored = "";
   const recallHint = (id: string): string => (hasRecall ? `recall with id ${id}` : "make the same call again");
   const intake = await createIntake({
-    ...{ recallHint, ...settings, counter, sessionId, markSeed },
+    recallHint,
+    ...settings,
+    counter,
+    sessionId,
+    markSeed,
     // One record has what the context holds and the decisions, so that the two never disagree.
-    store: withHeldIn(contexts, originals),
+    store: separateContexts(contexts, originals),
   });
   const lens = createMessageLens([], { counter, format });
   const keysOf = createChains(createKeyedHash(key));
@@ -85,7 +89,7 @@ async function openWith(
   let messages = isOlder ? undefined : open(saved?.admissions);
   const currentState = async (): Promise<SavedState | undefined> => {
     if (messages === undefined) return undefined;
-    const records = await contexts.list(heldCollection);
+    const records = await contexts.list(contextCollection);
     const own = Object.fromEntries(records.map(({ key, value }) => [key, value]));
     return { key, contexts: own, admissions: messages.save() };
   };

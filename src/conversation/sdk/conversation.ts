@@ -16,7 +16,7 @@ import {
   type TrimRequest,
 } from "../history/index.ts";
 import { type CacheLifetimes, type ChosenLifetime, openCacheLifetimes } from "./cache-lifetimes.ts";
-import { type Limits, limitsFor } from "./context-windows.ts";
+import { computeLimits, type Limits } from "./context-windows.ts";
 import type { ConversationIntake, IntakeSettings } from "./conversation-intake.ts";
 import { type Learned, openLearned, type RefusingHosts } from "./learned.ts";
 import type { LengthRefusal, Refusal, ThinkingRefusal } from "./refusals.ts";
@@ -201,8 +201,8 @@ function firstChange({ messages }: Reduction, call: ConversationCall): number {
 async function learnLength(state: State, refusal: LengthRefusal, { call, fitted }: RefusedCall): Promise<void> {
   const { tokens, limit, answer = 0 } = refusal;
   const { reserve } = fitted.limits;
-  const most = state.current?.trimmer.refused(tokens);
-  const windows = [limit, most === undefined ? undefined : most + reserve].filter((each) => each !== undefined);
+  const fitting = state.current?.trimmer.refused(tokens);
+  const windows = [limit, fitting === undefined ? undefined : fitting + reserve].filter((each) => each !== undefined);
   const learned = {
     ...(windows.length > 0 && { contextWindow: Math.min(...windows) }),
     ...(answer > reserve && { reserve: answer }),
@@ -219,7 +219,7 @@ async function previewNext(state: State, call: ConversationCall): Promise<Reduct
   const isStored = found?.isNew === true || saved === undefined;
   state.learned ??= await openLearned(store, id, options.hosts);
   const isCold = await isColdNow(state, call, options.now());
-  const intake = await (await intakeFor(state, call))?.fork();
+  const intake = await (await openIntake(state, call))?.fork();
   const copy: State = { ...state, options: isStored ? { ...rest, store } : rest, current: undefined, saved, intake };
   return state.learned.withoutThinking((await reduceAdmitted(copy, call, isCold)).reduction);
 }
@@ -237,13 +237,13 @@ async function reduceAndSave(state: State, call: ConversationCall, isCold: boole
       return next;
     } catch (error) {
       const isConflict = error instanceof ContextError && error.code === "store_conflict";
-      if (!isConflict || attempt === mostAttempts) throw error;
+      if (!isConflict || attempt === maxAttempts) throw error;
     }
   }
 }
 
 /** Each failed attempt means that another process has trimmed, which is rare. */
-const mostAttempts = 5;
+const maxAttempts = 5;
 
 async function takeOverDecisions(state: State): Promise<void> {
   const { id, options, saved: own, seenRevision } = state;
@@ -265,7 +265,7 @@ interface NextReduction {
 /** Reduces the request with its results as the intake gives them. What a result may refer to depends on the trims before
  *  it, so requests that this process has not seen are replayed one after the other. */
 async function reduceAdmitted(state: State, call: ConversationCall, isCold: boolean): Promise<NextReduction> {
-  const intake = await intakeFor(state, call);
+  const intake = await openIntake(state, call);
   if (intake === undefined) return reduceNext(state, call, isCold);
   const { messages } = call;
   const { policy = "economic" } = state.options;
@@ -302,7 +302,7 @@ async function reduceOnce(
   return next;
 }
 
-async function intakeFor(state: State, call: ConversationCall): Promise<ConversationIntake | undefined> {
+async function openIntake(state: State, call: ConversationCall): Promise<ConversationIntake | undefined> {
   const { intake = false, counter, store, intakeStore = store } = state.options;
   if (intake === false) return undefined;
   const settings = intake === true ? {} : intake;
@@ -317,21 +317,22 @@ async function intakeFor(state: State, call: ConversationCall): Promise<Conversa
 
 async function reduceNext(state: State, call: ConversationCall, isCold: boolean): Promise<NextReduction> {
   const { messages, system, tools } = call;
-  const { trimmer, settings: limits } = await trimmerFor(state, call);
+  const { trimmer, settings: limits } = await chooseTrimmer(state, call);
   const reduction = await trimmer.reduceWithSummary({ messages, system, tools }, { isCold });
   return { trimmer, limits, reduction };
 }
 
 /** Returns the trimmer with the settings of this call. Decisions stay valid under other settings. */
-async function trimmerFor(state: State, call: ConversationCall): Promise<NonNullable<State["current"]>> {
+async function chooseTrimmer(state: State, call: ConversationCall): Promise<NonNullable<State["current"]>> {
   const { current, id } = state;
   const { now: _now, intake: _intake, intakeStore: _intakeStore, hosts: _hosts, ...rest } = state.options;
   const { contextWindow, workingBudget, reserve, ...options } = rest;
   const { format, model, maxOutputTokens = 0 } = call;
-  const learned = state.learned?.limitsOf(model ?? "");
-  const limits = limitsFor({ contextWindow, workingBudget, reserve, model, maxOutputTokens, learned });
+  const learned = state.learned?.readLimits(model ?? "");
+  const limits = computeLimits({ contextWindow, workingBudget, reserve, model, maxOutputTokens, learned });
   const settings: Settings = { ...limits, format, model };
-  if (current !== undefined && isSame(current.settings, settings)) return current;
+  const names = ["contextWindow", "workingBudget", "reserve", "format", "model"] as const;
+  if (current !== undefined && names.every((name) => current.settings[name] === settings[name])) return current;
   const saved = current === undefined ? state.saved : await current.trimmer.checkpoint();
   // From the store, if there is one: another process may have trimmed the conversation in this moment.
   const checkpoint = options.store === undefined ? saved : undefined;
@@ -339,11 +340,6 @@ async function trimmerFor(state: State, call: ConversationCall): Promise<NonNull
   state.observedTokens = 0;
   state.current = { trimmer, settings };
   return state.current;
-}
-
-function isSame(known: Settings, asked: Settings): boolean {
-  const names = ["contextWindow", "workingBudget", "reserve", "format", "model"] as const;
-  return names.every((name) => known[name] === asked[name]);
 }
 
 /** Whether the cache is lost, because another model wrote it or it has expired. Trimming early then costs nothing
@@ -405,7 +401,9 @@ interface CallTimes {
 const collection = "history/calls";
 
 export async function openCallTimes(store: Store | undefined, sessionId: string): Promise<CallTimes> {
-  const times = parseTimes((await store?.get(collection, sessionId))?.value);
+  const record = await store?.get(collection, sessionId);
+  // Times that cannot be read are ignored.
+  const times = new Map(Object.entries(readJson(record?.value, mapOf(isNumber)) ?? {}));
   return {
     get isKnown() {
       return times.size > 0;
@@ -419,10 +417,3 @@ export async function openCallTimes(store: Store | undefined, sessionId: string)
     last: (model) => times.get(model),
   };
 }
-
-/** Ignores times that cannot be read. */
-function parseTimes(value: string | undefined): Map<string, number> {
-  return new Map(Object.entries(readJson(value, isTimes) ?? {}));
-}
-
-const isTimes = mapOf(isNumber);

@@ -35,8 +35,10 @@ interface Health {
   failedAt: number;
 }
 
-type Attempt = <Answer>(call: (target: Store) => Promise<Answer>, keep?: Keep<Answer>) => Promise<Answer>;
-type Keep<Answer> = (answer: Answer) => Promise<unknown> | undefined;
+type Attempt = <Answer>(
+  call: (target: Store) => Promise<Answer>,
+  keep?: (answer: Answer) => Promise<unknown> | undefined,
+) => Promise<Answer>;
 
 function openFallback(base: Store, options: FallbackOptions & { health: Health; waitMs: number }): FallbackStore {
   const { health, now, onFailure, waitMs } = options;
@@ -64,17 +66,11 @@ function openFallback(base: Store, options: FallbackOptions & { health: Health; 
       return call(memory);
     }
   };
-  return { store: storeOf(askOrRemember, memory), strict: storeOf(ask, memory) };
+  return { store: createStore(askOrRemember, memory), strict: createStore(ask, memory) };
 }
-
-function storeOf(attempt: Attempt, memory: Store): Store {
-  return { ...recordMethods(attempt, memory), ...streamMethods(attempt), close: async () => undefined };
-}
-
-type RecordMethods = Pick<Store, "get" | "put" | "update" | "delete" | "list" | "purge">;
 
 /** Memory has the last records that were read, and what was written to them, so that it can take over. */
-function recordMethods(attempt: Attempt, memory: Store): RecordMethods {
+function createStore(attempt: Attempt, memory: Store): Store {
   const known = new Set<string>();
   const keep = async (collection: string, key: string, value: string | undefined): Promise<void> => {
     const name = JSON.stringify([collection, key]);
@@ -110,20 +106,16 @@ function recordMethods(attempt: Attempt, memory: Store): RecordMethods {
       ),
     list: (collection, options) => attempt((target) => target.list(collection, options)),
     purge: () => attempt((target) => target.purge()),
+    append: (stream, values) => attempt((target) => target.append(stream, values)),
+    read: (stream, options) => attempt((target) => target.read(stream, options)),
+    trimStream: (stream, through) => attempt((target) => target.trimStream(stream, through)),
+    deleteStream: (stream) => attempt((target) => target.deleteStream(stream)),
+    close: async () => undefined,
   };
 }
 
 /** A conversation has a checkpoint, the times of its calls and the state of its intake. */
 const maxKnown = 8;
-
-function streamMethods(attempt: Attempt): Pick<Store, "append" | "read" | "trimStream" | "deleteStream"> {
-  return {
-    append: (stream, values) => attempt((target) => target.append(stream, values)),
-    read: (stream, options) => attempt((target) => target.read(stream, options)),
-    trimStream: (stream, through) => attempt((target) => target.trimStream(stream, through)),
-    deleteStream: (stream) => attempt((target) => target.deleteStream(stream)),
-  };
-}
 
 /** Another process trimmed the conversation, or the caller passed a wrong name. The store itself works. */
 function isCallersOwn(error: unknown): boolean {

@@ -167,7 +167,7 @@ describe("a request", () => {
   it("gets cache markers for a model of Anthropic", async () => {
     const { budgeted, server, sent } = await open();
     await budgeted(`${server.url}/v1/messages`, post(bodyOf(2, { system: "Be brief." })));
-    expect(anthropicMarkers.markersOf([sent().system, sent().messages])).toEqual(["5m", "5m", "5m"]);
+    expect(anthropicMarkers.readMarkers([sent().system, sent().messages])).toEqual(["5m", "5m", "5m"]);
   });
 
   it("to any other path, with another method or with a body that is not JSON passes unchanged", async () => {

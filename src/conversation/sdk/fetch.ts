@@ -70,20 +70,20 @@ export function budgetedFetch(fetch: Fetch, options: BudgetedFetchOptions = {}):
   const { breakpoints, ttl, ...rest } = options;
   const budget: RequestFitter<Fields> = createRequestFitter(rest as RequestFitterOptions<Fields>, "fetch");
   const budgeted: Fetch = async (input, init) => {
-    const api = apiOf(input, init);
+    const api = findApi(input, init);
     const given = api === undefined ? undefined : await readBody(input, init);
     if (api === undefined || given === undefined) return fetch(input, init);
     let prepared: PreparedBody | undefined;
     try {
-      prepared = await api.prepare(given, { budget, markers: { breakpoints, ttl }, url: urlOf(input) });
+      prepared = await api.prepare(given, { budget, markers: { breakpoints, ttl }, url: readUrl(input) });
     } catch (error) {
-      const refusal = refusalOf(error, api);
+      const refusal = answerRefusal(error, api);
       if (refusal !== undefined) return refusal;
       callQuietly(() => options.onError?.(error));
     }
     if (prepared === undefined) return fetch(input, init);
     return sendPrepared(prepared, async (each) => {
-      const { response, refusal } = await findRefusal(await send(fetch, { input, init, given, prepared: each }));
+      const { response, refusal } = await findRefusal(await send(fetch, { input, init, given, body: each.body }));
       return {
         refusal,
         settle(note) {
@@ -105,7 +105,7 @@ interface PrepareContext {
 /** The API of a provider: its path, and how to prepare a request for it. Undefined leaves a request as it is. */
 interface Api {
   readonly path: RegExp;
-  prepare(body: Fields, context: PrepareContext): Promise<PreparedBody> | undefined;
+  prepare(body: Fields, context: PrepareContext): Promise<PreparedBody | undefined>;
   /** Returns the error with which the provider refuses a request. */
   refuse(message: string): Fields & { readonly error: Fields };
 }
@@ -168,15 +168,15 @@ async function prepareGemini(body: Fields, { budget, url }: PrepareContext): Pro
 type Input = Parameters<Fetch>[0];
 type Init = Parameters<Fetch>[1];
 
-function apiOf(input: Input, init: Init): Api | undefined {
+function findApi(input: Input, init: Init): Api | undefined {
   const method = init?.method ?? (input instanceof Request ? input.method : "GET");
   if (method.toUpperCase() !== "POST") return undefined;
-  const { pathname } = urlOf(input);
+  const { pathname } = readUrl(input);
   return apis.find(({ path }) => path.test(pathname));
 }
 
 /** A relative URL has a base in browsers only. Its path is what counts here. */
-function urlOf(input: Input): URL {
+function readUrl(input: Input): URL {
   return new URL(input instanceof Request ? input.url : String(input), "http://localhost");
 }
 
@@ -184,22 +184,19 @@ function urlOf(input: Input): URL {
  *  only once. */
 async function readBody(input: Input, init: Init): Promise<Fields | undefined> {
   const body = init?.body ?? undefined;
-  const text = body === undefined && input instanceof Request ? await input.clone().text() : textOf(body);
+  const isBytes = body instanceof ArrayBuffer || body instanceof Uint8Array;
+  let text = typeof body === "string" ? body : isBytes ? new TextDecoder().decode(body) : "";
+  if (body === undefined && input instanceof Request) text = await input.clone().text();
   try {
-    const value: unknown = JSON.parse(text ?? "");
+    const value: unknown = JSON.parse(text);
     return isPlainObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
-function textOf(body: unknown): string | undefined {
-  if (typeof body === "string") return body;
-  return body instanceof ArrayBuffer || body instanceof Uint8Array ? new TextDecoder().decode(body) : undefined;
-}
-
 /** Returns the answer to a request that must not be sent: it cannot fit, or an option is missing. */
-function refusalOf(error: unknown, { refuse }: Api): Response | undefined {
+function answerRefusal(error: unknown, { refuse }: Api): Response | undefined {
   if (!(error instanceof ContextError)) return undefined;
   if (error.code !== "context_overflow" && error.code !== "invalid_argument") return undefined;
   const sentence = error.message.replace(/\.?$/, ".");
@@ -209,20 +206,21 @@ function refusalOf(error: unknown, { refuse }: Api): Response | undefined {
   return Response.json({ ...refusal, error: { ...refusal.error, ...details } }, { status: 400 });
 }
 
-interface Sending {
-  readonly input: Input;
-  readonly init: Init;
-  readonly given: Fields;
-  readonly prepared: PreparedBody;
-}
-
 /** Sends the prepared body. A request that did not change is sent as the caller wrote it. */
-function send(fetch: Fetch, { input, init, given, prepared }: Sending): Promise<Response> {
-  if (prepared.body === given) return fetch(input, init);
+function send(
+  fetch: Fetch,
+  {
+    input,
+    init,
+    given,
+    body,
+  }: { readonly input: Input; readonly init: Init; readonly given: Fields; readonly body: Fields },
+): Promise<Response> {
+  if (body === given) return fetch(input, init);
   const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
   // The runtime sets the new length.
   headers.delete("content-length");
-  return fetch(input, { ...init, headers, body: JSON.stringify(prepared.body) });
+  return fetch(input, { ...init, headers, body: JSON.stringify(body) });
 }
 
 /**

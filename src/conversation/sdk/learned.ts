@@ -8,7 +8,7 @@ import type { Reduction } from "../history/index.ts";
 
 export interface Learned {
   /** Returns the limits of a model that refusals showed. */
-  limitsOf(model: string): LearnedLimits;
+  readLimits(model: string): LearnedLimits;
   addLimits(model: string, limits: LearnedLimits): Promise<void>;
   /** Removes the thinking in the messages from an index on, now and in every later request. Returns false if there is
    *  none. */
@@ -52,25 +52,25 @@ export async function openLearned(store: Store | undefined, sessionId: string, h
   const strip = (message: object): object => {
     const known = stripped.get(message);
     if (known?.size === dropped.size) return known.message;
-    const next = withoutBlocks(message, dropped);
+    const next = dropBlocks(message, dropped);
     stripped.set(message, { size: dropped.size, message: next });
     return next;
   };
   return {
-    limitsOf: (model) => limits.get(model) ?? {},
+    readLimits: (model) => limits.get(model) ?? {},
     async addLimits(model, { contextWindow, reserve }) {
       const known = limits.get(model) ?? {};
-      const next = {
-        contextWindow: smallest(known.contextWindow, contextWindow),
+      const windows = [known.contextWindow, contextWindow].filter((each) => each !== undefined);
+      limits.set(model, {
+        contextWindow: windows.length === 0 ? undefined : Math.min(...windows),
         reserve: reserve ?? known.reserve,
-      };
-      limits.set(model, next);
+      });
       await save();
     },
     async dropThinking(messages, from) {
       const before = dropped.size;
       for (const message of messages.slice(from))
-        for (const block of thinkingIn(message)) dropped.add(nameMessage(block));
+        for (const block of findThinking(message)) dropped.add(nameMessage(block));
       if (dropped.size > before) await save();
       return dropped.size > before;
     },
@@ -91,23 +91,22 @@ export async function openLearned(store: Store | undefined, sessionId: string, h
   };
 }
 
-const isLimits = objectOf({}, { contextWindow: isNumber, reserve: isNumber });
-const isRecord = objectOf({ limits: mapOf(isLimits), thinking: listOf(isText), hosts: listOf(isText) });
-
-function smallest(known: number | undefined, found: number | undefined): number | undefined {
-  return known === undefined || found === undefined ? (found ?? known) : Math.min(known, found);
-}
+const isRecord = objectOf({
+  limits: mapOf(objectOf({}, { contextWindow: isNumber, reserve: isNumber })),
+  thinking: listOf(isText),
+  hosts: listOf(isText),
+});
 
 // Blocks of Anthropic, and parts of the AI SDK.
 const thinkingTypes: readonly unknown[] = ["thinking", "redacted_thinking", "reasoning"];
 
-function thinkingIn(message: object): readonly object[] {
+function findThinking(message: object): readonly object[] {
   const { content } = message as Fields;
   return Array.isArray(content) ? content.filter((block) => thinkingTypes.includes(Object(block).type)) : [];
 }
 
-function withoutBlocks(message: object, dropped: ReadonlySet<string>): object {
-  const gone = new Set(thinkingIn(message).filter((block) => dropped.has(nameMessage(block))));
+function dropBlocks(message: object, dropped: ReadonlySet<string>): object {
+  const gone = new Set(findThinking(message).filter((block) => dropped.has(nameMessage(block))));
   if (gone.size === 0) return message;
   const content = ((message as Fields).content as readonly object[]).filter((block) => !gone.has(block));
   // A message must not be empty, and places in the list must not move.

@@ -63,27 +63,22 @@ export async function prepareChat(
   { host }: Destination,
 ): Promise<PreparedBody> {
   const fitted = await budget.fit({
-    ...requestFields(body),
+    ...readFields(body),
     format: "openai",
     messages: body.messages as readonly object[],
-    maxOutputTokens: tokensOf(body.max_completion_tokens ?? body.max_tokens),
+    maxOutputTokens: readNumber(body.max_completion_tokens ?? body.max_tokens),
   });
   const prepared = prepareFitted(fitted, ({ messages }) => replaceFields(body, { messages }));
-  return isAskable(body) ? askForUsage(prepared, { host, hosts: fitted.hosts }) : prepared;
+  // A caller who sets `include_usage` gets what was asked for.
+  const isAskable = body.stream === true && (Object(body.stream_options) as Fields).include_usage === undefined;
+  return isAskable ? askForUsage(prepared, { host, hosts: fitted.hosts }) : prepared;
 }
 
-/** A caller who sets `include_usage` gets what was asked for. */
-function isAskable({ stream, stream_options: options }: Fields): boolean {
-  return stream === true && (Object(options) as Fields).include_usage === undefined;
-}
-
-interface UsageHost {
-  readonly host: string;
-  /** Hosts that refuse `stream_options`. */
-  readonly hosts: RefusingHosts;
-}
-
-function askForUsage(prepared: PreparedBody, at: UsageHost): PreparedBody {
+/** `hosts` are those that refuse `stream_options`. */
+function askForUsage(
+  prepared: PreparedBody,
+  at: { readonly host: string; readonly hosts: RefusingHosts },
+): PreparedBody {
   const { host, hosts } = at;
   if (hosts.has(host)) return prepared;
   const stream_options = { ...Object(prepared.body.stream_options), include_usage: true };
@@ -103,49 +98,40 @@ function askForUsage(prepared: PreparedBody, at: UsageHost): PreparedBody {
 }
 
 /** Makes a request to the responses API fit. Returns undefined if the API holds the conversation. */
-export function prepareResponse(body: Fields, budget: RequestFitter<Fields>): Promise<PreparedBody> | undefined {
-  const isHeld = (body.previous_response_id ?? body.conversation ?? null) !== null || (body.input ?? null) === null;
-  return isHeld ? undefined : fitInput(body, budget);
-}
-
-/** A plain text is one user message. It cannot be trimmed, but it may be too large. */
-async function fitInput(body: Fields, budget: RequestFitter<Fields>): Promise<PreparedBody> {
+export async function prepareResponse(body: Fields, budget: RequestFitter<Fields>): Promise<PreparedBody | undefined> {
   const { input } = body;
+  if ((body.previous_response_id ?? body.conversation ?? null) !== null || (input ?? null) === null) return undefined;
+  // A plain text is one user message. It cannot be trimmed, but it may be too large.
   const isText = typeof input === "string";
   const fitted = await budget.fit({
-    ...requestFields(body),
+    ...readFields(body),
     format: "responses",
     messages: isText ? [{ role: "user", content: input }] : (input as readonly object[]),
     system: body.instructions,
-    maxOutputTokens: tokensOf(body.max_output_tokens),
+    maxOutputTokens: readNumber(body.max_output_tokens),
   });
   return prepareFitted(fitted, ({ messages }) => (isText ? body : replaceFields(body, { input: messages })));
 }
 
-type SharedFields = Pick<BudgetCall<Fields>, "request" | "model" | "tools" | "cacheLifetimeMs" | "ownMarkers">;
-
-function requestFields(body: Fields): SharedFields {
+function readFields(
+  body: Fields,
+): Pick<BudgetCall<Fields>, "request" | "model" | "tools" | "cacheLifetimeMs" | "ownMarkers"> {
   const model = typeof body.model === "string" ? body.model : undefined;
-  const tools = (body.tools ?? []) as readonly object[];
-  const { lifetimeMs } = priceOf({ provider: "openai", model }).rules;
-  const ttl = isLongLived(body) ? "1h" : "5m";
-  // OpenAI marks the end of every request by itself.
+  const { ttl: asked } = Object(body.prompt_cache_options) as Fields;
+  const isLongLived = body.prompt_cache_retention === "24h" || (asked !== undefined && asked !== "30m");
+  const ttl = isLongLived ? "1h" : "5m";
   return {
     request: body,
     model,
-    tools,
-    cacheLifetimeMs: lifetimeMs[ttl],
+    tools: (body.tools ?? []) as readonly object[],
+    cacheLifetimeMs: priceOf({ provider: "openai", model }).rules.lifetimeMs[ttl],
+    // OpenAI marks the end of every request by itself.
     ownMarkers: { prefix: false, end: true, ttl },
   };
 }
 
-function tokensOf(value: unknown): number | undefined {
+function readNumber(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
-}
-
-function isLongLived(body: Fields): boolean {
-  const { ttl } = Object(body.prompt_cache_options) as Fields;
-  return body.prompt_cache_retention === "24h" || (ttl !== undefined && ttl !== "30m");
 }
 
 /**
@@ -165,8 +151,8 @@ function isLongLived(body: Fields): boolean {
  */
 export function recallTool(source: RecallSource): RecallTool<OpenAiRecallDefinition> {
   const { definition, ...tool } = createRecallTool(source, (id) => recallOriginal(source, id));
-  const { inputSchema: parameters, ...named } = definition;
-  return { ...tool, definition: { type: "function", function: { ...named, parameters: { ...parameters } } } };
+  const { inputSchema: parameters, ...rest } = definition;
+  return { ...tool, definition: { type: "function", function: { ...rest, parameters: { ...parameters } } } };
 }
 
 interface OpenAiRecallDefinition {

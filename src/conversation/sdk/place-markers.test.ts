@@ -10,7 +10,7 @@ import {
   placeMarkers,
 } from "./place-markers.ts";
 
-const { markersOf } = anthropicMarkers;
+const { readMarkers } = anthropicMarkers;
 
 const short = { type: "ephemeral" };
 const hour = { type: "ephemeral", ttl: "1h" };
@@ -45,7 +45,7 @@ function placeIn(
 
 /** The messages that have markers, with their lifetimes. */
 function marked({ messages }: MarkedParts): Record<number, Lifetime[]> {
-  const entries = messages.map((message, index) => [index, markersOf(message)] as const);
+  const entries = messages.map((message, index) => [index, readMarkers(message)] as const);
   return Object.fromEntries(entries.filter(([, markers]) => markers.length > 0));
 }
 
@@ -98,7 +98,7 @@ describe("markers", () => {
       3: ["1h"],
       4: ["1h"],
     });
-    expect(markersOf(place({ request: { messages, system: "s" } }).system)).toEqual(["1h"]);
+    expect(readMarkers(place({ request: { messages, system: "s" } }).system)).toEqual(["1h"]);
     expect(marked(place({ request: { cache_control: hour }, breakpoints: [1] }))).toEqual({ 1: ["1h"], 3: ["1h"] });
     const longSystem = [{ type: "text", text: "s", cache_control: hour }];
     expect(marked(place({ request: { system: longSystem } }))).toEqual({ 3: ["5m"], 4: ["5m"] });
@@ -166,7 +166,7 @@ it("a valid request stays valid with more markers, and the caller's object does 
         breakpoints: breakpoints.toSorted((a, b) => a - b),
       });
       expect(errorsIn({ ...request, ...placed })).toEqual([]);
-      expect(markersOf([placed.tools, placed.system, placed.messages]).length).toBeGreaterThan(0);
+      expect(readMarkers([placed.tools, placed.system, placed.messages]).length).toBeGreaterThan(0);
     }),
     { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 100 },
   );
@@ -184,7 +184,7 @@ describe("a tail that is not in the next request", () => {
     call("c"),
   ];
   const clock = { type: "text", text: "It is noon." };
-  const isMarked = (block: unknown) => markersOf(block).length > 0;
+  const isMarked = (block: unknown) => readMarkers(block).length > 0;
 
   it("gets no marker behind tool results, which do", () => {
     const content = [result("c"), clock];

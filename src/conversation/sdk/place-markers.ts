@@ -76,7 +76,7 @@ export interface MarkedParts {
 /** Where a request has its markers. */
 export interface MarkerShape {
   /** Returns the lifetimes of all markers in a value, in the order of the prompt. */
-  markersOf(value: unknown): Lifetime[];
+  readMarkers(value: unknown): Lifetime[];
   /** Whether the value can carry a marker. */
   isMarkable(value: unknown): boolean;
   /** Puts a marker at the end of a value, or on one block of a message. */
@@ -89,21 +89,34 @@ export interface MarkerShape {
 export type Lifetime = "5m" | "1h";
 
 /** Returns what to send. Parts that did not change are the caller's own objects. */
-export function placeMarkers(plan: MarkerPlan): MarkedParts {
-  const { mode, own, automatic, tools, system, messages, shape = anthropicMarkers } = plan;
+export function placeMarkers({ shape = anthropicMarkers, ...plan }: MarkerPlan): MarkedParts {
+  const { mode, own, automatic, tools, system, messages } = plan;
   const kept = new Set<unknown>(own);
   const cleaned = messages.map((message) => (kept.has(message) ? message : shape.withoutMarkers(message)));
-  const whole = lifetimesOf(automatic);
-  const asked = [...shape.markersOf([tools, system, own]), ...whole];
+  const read = createMarkerReader(shape);
+  const whole = readLifetime(automatic);
+  const asked = [...read([tools, system, ...own]), ...whole];
   let parts: MarkedParts = { tools, system, messages: cleaned };
   if (mode === "none" || (mode === "follow" && asked.length === 0)) return parts;
-  const lifetime = [...shape.markersOf(own), ...whole].at(-1) ?? plan.lifetime ?? "5m";
-  let slots = maxMarkers - shape.markersOf([tools, system, cleaned]).length - whole.length;
-  for (const place of wantedPlaces(parts, plan, { shape, hasAutomatic: whole.length > 0 })) {
-    if (slots-- <= 0) break;
-    parts = mark(parts, place, { shape, lifetime });
-  }
+  const lifetime = [...read(own), ...whole].at(-1) ?? plan.lifetime ?? "5m";
+  const slots = maxMarkers - read([tools, system, ...cleaned]).length - whole.length;
+  const places = choosePlaces(parts, { ...plan, shape, read, hasAutomatic: whole.length > 0 });
+  for (const place of places.slice(0, Math.max(0, slots))) parts = addMarker(parts, place, { shape, read, lifetime });
   return parts;
+}
+
+/** Returns the lifetimes of all markers in a list of values. */
+type ReadMarkers = (values: readonly unknown[]) => Lifetime[];
+
+/** Reads each value once. A long history has thousands of messages. */
+function createMarkerReader(shape: MarkerShape): ReadMarkers {
+  const known = new Map<unknown, readonly Lifetime[]>();
+  return (values) =>
+    values.flatMap((value) => {
+      const found = known.get(value) ?? shape.readMarkers(value);
+      known.set(value, found);
+      return found;
+    });
 }
 
 // platform.claude.com/docs/en/build-with-claude/prompt-caching, 2026-11. The request's own `cache_control` takes a
@@ -111,7 +124,7 @@ export function placeMarkers(plan: MarkerPlan): MarkedParts {
 const maxMarkers = 4;
 
 /** Returns the lifetime of a marker, if it is one. */
-export function lifetimesOf(marker: unknown): Lifetime[] {
+export function readLifetime(marker: unknown): Lifetime[] {
   if (typeof marker !== "object" || marker === null) return [];
   return [Reflect.get(marker, "ttl") === "1h" ? "1h" : "5m"];
 }
@@ -127,67 +140,77 @@ interface Spot {
   readonly block?: number;
 }
 
-type Place = "tools" | "system" | Spot;
+type MarkerPlace = "tools" | "system" | Spot;
 
 /** Returns the places that are worth a marker, the best first: the ends from which the next call reads; then where the
  *  history was cut, the older place first, because a call that cuts still finds the cache there; then what is cached for
  *  an hour; then the end of what comes before the messages. */
-function wantedPlaces(
+function choosePlaces(
   { tools, system, messages }: MarkedParts,
-  { own, breakpoints, anchor }: Pick<MarkerPlan, "own" | "breakpoints" | "anchor">,
-  { shape, hasAutomatic }: { shape: MarkerShape; hasAutomatic: boolean },
-): readonly Place[] {
+  {
+    own,
+    breakpoints,
+    anchor,
+    shape,
+    read,
+    hasAutomatic,
+  }: Pick<MarkerPlan, "own" | "breakpoints" | "anchor"> & {
+    readonly shape: MarkerShape;
+    readonly read: ReadMarkers;
+    readonly hasAutomatic: boolean;
+  },
+): readonly MarkerPlace[] {
   const { end, stable, spare } = findEnds(messages, own);
-  const hasOwnEnd = hasAutomatic || shape.markersOf(messages.slice(turnStart(messages))).length > 0;
+  const hasOwnEnd = hasAutomatic || read(messages.slice(turnStart(messages))).length > 0;
   const middle = [...breakpoints, anchor].map((message) => (message === undefined ? undefined : { message }));
-  const wanted = (spots: readonly (Spot | undefined)[]): Spot[] =>
+  const free = (spots: readonly (Spot | undefined)[]): Spot[] =>
     spots.filter((spot): spot is Spot => {
       const message = spot && messages[spot.message];
-      return message !== undefined && shape.isMarkable(message) && shape.markersOf(message).length === 0;
+      return message !== undefined && shape.isMarkable(message) && read([message]).length === 0;
     });
-  const before = shape.markersOf([tools, system]).length > 0 ? [] : (["system", "tools"] as const);
+  const before = read([tools, system]).length > 0 ? [] : (["system", "tools"] as const);
   const fixed = before.find((place) => shape.isMarkable(place === "system" ? system : tools));
-  const places = [
-    ...wanted([hasOwnEnd ? undefined : end, stable, ...middle]),
+  const places: readonly MarkerPlace[] = [
+    ...free([hasOwnEnd ? undefined : end, stable, ...middle]),
     ...(fixed === undefined ? [] : [fixed]),
-    ...wanted([spare]),
+    ...free([spare]),
   ];
   const last = { message: messages.length - 1 };
-  return uniquePlaces(hasAutomatic ? places.filter((place) => !isSamePlace(place, last)) : places);
+  return places.filter((place, index) => {
+    if (hasAutomatic && isSamePlace(place, last)) return false;
+    return places.findIndex((other) => isSamePlace(place, other)) === index;
+  });
 }
 
-function uniquePlaces(places: readonly Place[]): readonly Place[] {
-  return places.filter((place, index) => places.findIndex((other) => isSamePlace(place, other)) === index);
-}
-
-function isSamePlace(first: Place, second: Place): boolean {
+function isSamePlace(first: MarkerPlace, second: MarkerPlace): boolean {
   if (typeof first === "string" || typeof second === "string") return first === second;
   return first.message === second.message && first.block === second.block;
-}
-
-interface Ends {
-  /** The end of the request, unless the next request will not have it. */
-  readonly end?: Spot | undefined;
-  /** The end of what the next request surely has, if that is not the end of the request. */
-  readonly stable?: Spot | undefined;
-  /** A place that helps clients which change more than their last text. */
-  readonly spare?: Spot | undefined;
 }
 
 /** Many clients put a clock or a reminder behind what only grows, and leave it out of the next request. A cache that was
  *  written up to such a tail is never read again. So a second marker is placed before anything that may be a tail: after
  *  the last tool result if text follows it, and before the last turn if that is only text. It costs nothing: what two
  *  markers write is billed once. The places follow from the history alone, so that a new client marks the same ones. */
-function findEnds(messages: readonly object[], own: readonly unknown[]): Ends {
+function findEnds(
+  messages: readonly object[],
+  own: readonly unknown[],
+): {
+  /** The end of the request, unless the next request will not have it. */
+  readonly end?: Spot | undefined;
+  /** The end of what the next request surely has, if that is not the end of the request. */
+  readonly stable?: Spot | undefined;
+  /** A place that helps clients which change more than their last text. */
+  readonly spare?: Spot | undefined;
+} {
   const end = { message: messages.length - 1 };
   const start = turnStart(messages);
   const answer = start === 0 ? undefined : { message: start - 1 };
   // The beginning of an answer that the model continues.
   if (start === messages.length) return { end, stable: { message: end.message - 1 } };
-  const message = messages.findLastIndex((each, index) => index >= start && blocksOf(each).some(isResult));
+  const message = messages.findLastIndex((each, index) => index >= start && readBlocks(each).some(isResult));
   if (message < 0)
     return { end, stable: answer, spare: end.message > start ? { message: end.message - 1 } : undefined };
-  const blocks = blocksOf(messages[message]);
+  const blocks = readBlocks(messages[message]);
   const block = blocks.findLastIndex(isResult);
   const stable = block === blocks.length - 1 ? { message } : { message, block };
   if (isSamePlace(stable, end)) return { end, spare: answer };
@@ -210,14 +233,14 @@ function turnStart(messages: readonly unknown[]): number {
 function hasNewTail(messages: readonly unknown[]): boolean {
   const earlier = messages.slice(0, turnStart(messages)).flatMap((message) => {
     if (Object(message).role === "assistant") return ["answer"];
-    return blocksOf(message).map((block) => (isResult(block) ? "result" : "text"));
+    return readBlocks(message).map((block) => (isResult(block) ? "result" : "text"));
   });
   const countAfterResults = (next: string): number =>
     earlier.filter((kind, index) => kind === "result" && earlier[index + 1] === next).length;
   return countAfterResults("text") === 0 && countAfterResults("answer") >= 2;
 }
 
-function blocksOf(message: unknown): readonly unknown[] {
+function readBlocks(message: unknown): readonly unknown[] {
   const { content } = Object(message) as Fields;
   return Array.isArray(content) ? content : [content];
 }
@@ -228,17 +251,16 @@ function isResult(block: unknown): boolean {
   return type === "tool_result" || type === "tool-result";
 }
 
-interface MarkOptions {
-  readonly shape: MarkerShape;
-  readonly lifetime: Lifetime;
-}
-
-function mark(parts: MarkedParts, place: Place, { shape, lifetime }: MarkOptions): MarkedParts {
+function addMarker(
+  parts: MarkedParts,
+  place: MarkerPlace,
+  { shape, read, lifetime }: { readonly shape: MarkerShape; readonly read: ReadMarkers; readonly lifetime: Lifetime },
+): MarkedParts {
   const { tools, system, messages } = parts;
   const index = typeof place === "string" ? 0 : place.message;
   // Markers of an hour must come before those of 5 minutes.
-  const isAfterShort = shape.markersOf([tools, system, messages.slice(0, index)]).includes("5m");
-  const isBeforeLong = shape.markersOf(messages.slice(index)).includes("1h");
+  const isAfterShort = read([tools, system, ...messages.slice(0, index)]).includes("5m");
+  const isBeforeLong = read(messages.slice(index)).includes("1h");
   const needed = isAfterShort ? "5m" : isBeforeLong ? "1h" : lifetime;
   if (typeof place === "string") return { ...parts, [place]: shape.mark(parts[place], needed) };
   const marked = shape.mark(messages[index], needed, place.block);
@@ -248,14 +270,17 @@ function mark(parts: MarkedParts, place: Place, { shape, lifetime }: MarkOptions
 /** Anthropic's own requests: a marker is the `cache_control` of a block. A marker inside of a tool result counts for the
  *  result. A system text may be a plain string. */
 export const anthropicMarkers: MarkerShape = {
-  markersOf(value) {
-    if (Array.isArray(value)) return value.flatMap(anthropicMarkers.markersOf);
+  readMarkers(value) {
+    if (Array.isArray(value)) return value.flatMap(anthropicMarkers.readMarkers);
     if (typeof value !== "object" || value === null) return [];
     const { content, cache_control: marker } = value as Fields;
-    const inner = Array.isArray(content) ? anthropicMarkers.markersOf(content) : [];
-    return [...inner, ...lifetimesOf(marker)];
+    const inner = Array.isArray(content) ? anthropicMarkers.readMarkers(content) : [];
+    return [...inner, ...readLifetime(marker)];
   },
-  isMarkable: (value) => hasMarkable(isPlainObject(value) ? value.content : value),
+  isMarkable(value) {
+    const content = isPlainObject(value) ? value.content : value;
+    return typeof content === "string" ? content !== "" : Array.isArray(content) && lastMarkable(content) >= 0;
+  },
   mark(value, lifetime, block) {
     if (!isPlainObject(value)) return withMarker(value, lifetime);
     return { ...value, content: withMarker(value.content, lifetime, block) };
@@ -274,11 +299,6 @@ function cleanBlock<Value>(value: Value): Value {
   const content = cleanBlock(rest.content);
   if (marker === undefined && content === rest.content) return value;
   return ("content" in rest ? { ...rest, content } : rest) as Value;
-}
-
-/** Whether the text, or a block of the list, can carry a marker. */
-function hasMarkable(value: unknown): boolean {
-  return typeof value === "string" ? value !== "" : Array.isArray(value) && lastMarkable(value) >= 0;
 }
 
 /** Puts a marker on a block, by default on the last one that can carry one. A text becomes a block, which is billed and

@@ -2,7 +2,7 @@ import { describe, expect, it, test } from "vitest";
 import { createMemoryStore } from "../../core/store/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
 import { forgetHistory, listHistories } from "../history/index.ts";
-import { contextWindowOf } from "./context-windows.ts";
+import { findContextWindow } from "./context-windows.ts";
 import { openCallTimes } from "./conversation.ts";
 import { type BudgetCall, createRequestFitter, type RequestFitterOptions, type TrimEvent } from "./request-fitter.ts";
 
@@ -423,7 +423,7 @@ describe("the table of context windows", () => {
     ["qwen/qwen3.8-max-0902", 1_000_000],
     ["z-ai/glm-5.3", 1_000_000],
   ])("knows that of %s", (model, tokens) => {
-    expect(contextWindowOf(model)).toEqual({ tokens, maxInput: tokens });
+    expect(findContextWindow(model)).toEqual({ tokens, maxInput: tokens });
   });
 
   it.each([
@@ -434,16 +434,16 @@ describe("the table of context windows", () => {
     ["gpt-5.6-cyber", { tokens: 400_000, maxInput: 272_000 }],
     ["chat-latest", { tokens: 400_000, maxInput: 272_000 }],
   ])("knows that %s keeps a part of it for answers", (model, window) => {
-    expect(contextWindowOf(model)).toEqual(window);
+    expect(findContextWindow(model)).toEqual(window);
   });
 
   it("asks for the window of an unknown model", () => {
-    const unknown = () => contextWindowOf("deployment-7");
+    const unknown = () => findContextWindow("deployment-7");
     expect(unknown).toThrow('the context window of model "deployment-7" is not known');
     expect(unknown).toThrow(expect.objectContaining({ code: "invalid_argument" }));
-    expect(() => contextWindowOf(undefined)).toThrow("the context window of the model is not known");
+    expect(() => findContextWindow(undefined)).toThrow("the context window of the model is not known");
     for (const model of ["gpt-4", "gemini-9", "grok-9", "llama-4"]) {
-      expect(() => contextWindowOf(model)).toThrow(`the context window of model "${model}" is not known`);
+      expect(() => findContextWindow(model)).toThrow(`the context window of model "${model}" is not known`);
     }
   });
 });

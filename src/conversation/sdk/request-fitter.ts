@@ -8,7 +8,6 @@ import { argumentChecks, checkOptions, type Fields, type OptionChecks } from "..
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
 import {
   checkTrimmerOptions,
-  type LargePart,
   type Overflow,
   type Reduction,
   type TrimmerOptions,
@@ -16,9 +15,9 @@ import {
   type TrimStats,
   type UnboundThinking,
 } from "../history/index.ts";
-import { type CallEvent, type CallLog, type ConversationLog, createCallLog, type StartedCall } from "./call-events.ts";
+import { type CallEvent, type CallLog, type ConversationLog, createCallLog } from "./call-events.ts";
 import type { OwnMarkers } from "./compare-costs.ts";
-import { contextWindowOf, type Limits } from "./context-windows.ts";
+import { findContextWindow, type Limits } from "./context-windows.ts";
 import type { createConversation, FittedCall, FittedConversation } from "./conversation.ts";
 import type { IntakeSettings } from "./conversation-intake.ts";
 import { createFallbackStores } from "./fallback-store.ts";
@@ -132,12 +131,15 @@ export function createRequestFitter<Request>(
   const { onOverflow = "throw", now = Date.now, cacheLifetimeMs } = options;
   const report = createFailureReporter({ onError: options.onError, onReport: (source) => calls.failed(source) });
   const calls: CallLog = createCallLog({
-    ...{ client, store: options.store, now, onCall: notify("onCall", options.onCall, report) },
+    client,
+    store: options.store,
+    now,
+    onCall: notify("onCall", options.onCall, report),
     onStoreFailure: (error) => report("store", error),
   });
   const onTrim = notify("onTrim", options.onTrim, report);
   const onUnbound = notify("onUnbound", options.onUnbound, report);
-  const openById = conversationOpener(options, { now, report, calls });
+  const openById = createOpener(options, { now, report, calls });
   const conversations = createConversations(options.maxConversations ?? 100, openById);
   const counterFor = createCounters(options.counter);
   const settle = (call: BudgetCall<Request>) => {
@@ -152,24 +154,27 @@ export function createRequestFitter<Request>(
       const { conversation, fitted } = await fitSafely(conversations, sessionId, { call, report });
       const { overflow } = fitted.reduction;
       const counter = await counterFor(model);
-      const tell = ({ reduction: { isEpoch, derived, stats, summary, unbound, ...reduced } }: FittedCall): void => {
+      const notifyCaller = ({ reduction }: FittedCall): void => {
+        const { isEpoch, derived, stats, summary, unbound, overflow: left } = reduction;
         if (unbound !== undefined) onUnbound({ sessionId, model, ...unbound });
-        const over = reduced.overflow !== undefined && { overflow: reduced.overflow };
-        const set = { ...(summary !== undefined && { summary }), ...over };
-        if (isEpoch) onTrim({ sessionId, model, stats, isDerived: derived?.keepsCache === true, ...set });
+        if (!isEpoch) return;
+        onTrim({
+          sessionId,
+          model,
+          stats,
+          isDerived: derived?.keepsCache === true,
+          ...(summary !== undefined && { summary }),
+          ...(left !== undefined && { overflow: left }),
+        });
       };
-      const follow = (each: FittedCall): FittedCall => {
-        const windowTokens = windowOf(model, each.limits);
-        const about = { ...call, counter, windowTokens, cacheLifetimeMs: writtenFor(call, each) };
-        return followCall(each, (shown) => conversation.log.start({ ...about, ...shown }));
-      };
-      tell(fitted);
+      const follow = (each: FittedCall): FittedCall => followCall(each, { ...call, counter, log: conversation.log });
+      notifyCaller(fitted);
       if (overflow !== undefined && onOverflow === "throw") {
         calls.refused(sessionId, overflow);
         throw overflowError(overflow, fitted.limits);
       }
       const refused = (tokens = 0, limit = 0): void => calls.refused(sessionId, { tokens, limit });
-      const again = { tell, follow, refused, onOverflow };
+      const again = { notifyCaller, follow, refused, onOverflow };
       return { ...follow(fitted), refused: (refusal) => fitAgain(fitted, { refusal, ...again }) };
     },
     async preview(given) {
@@ -180,19 +185,20 @@ export function createRequestFitter<Request>(
   };
 }
 
-/** Returns how long the cache keeps what the call writes. */
-function writtenFor({ cacheLifetimeMs, cachePrice }: BudgetCall<unknown>, { lifetime }: FittedCall): number {
-  const chosen = lifetime && cachePrice?.rules.lifetimeMs[lifetime.ttl];
-  return Math.max(cacheLifetimeMs, chosen ?? 0);
-}
-
 /** Starts the event of a call, which ends with the usage of the answer. */
 function followCall(
   fitted: FittedCall,
-  start: (shown: Pick<FittedCall, "reduction" | "isCold">) => StartedCall,
+  { log, ...call }: BudgetCall<unknown> & { readonly log: ConversationLog; readonly counter: Counter },
 ): FittedCall {
-  const { reduction, isCold, learned } = fitted;
-  const started = start({ reduction, isCold });
+  const { reduction, isCold, lifetime, learned, limits } = fitted;
+  const chosenMs = lifetime && call.cachePrice?.rules.lifetimeMs[lifetime.ttl];
+  const started = log.start({
+    ...call,
+    windowTokens: findWindow(call.model, limits),
+    cacheLifetimeMs: Math.max(call.cacheLifetimeMs, chosenMs ?? 0),
+    reduction,
+    isCold,
+  });
   return {
     ...fitted,
     observe(usage) {
@@ -202,22 +208,24 @@ function followCall(
   };
 }
 
-interface SecondFit {
-  readonly refusal: Refusal;
-  tell(fitted: FittedCall): void;
-  follow(fitted: FittedCall): FittedCall;
-  /** Notes a refusal for length. */
-  refused(tokens?: number, limit?: number): void;
-  readonly onOverflow: "throw" | "pass";
-}
-
-/** If the request cannot be made to fit what the provider accepts, its refusal stands. So it does if we fail. */
-async function fitAgain(first: FittedCall, again: SecondFit): Promise<FittedCall | undefined> {
-  const { refusal, tell, follow, onOverflow } = again;
+/** If the request cannot be made to fit what the provider accepts, the caller gets its refusal. So it is if
+ *  we fail. */
+async function fitAgain(
+  first: FittedCall,
+  again: {
+    readonly refusal: Refusal;
+    notifyCaller(fitted: FittedCall): void;
+    follow(fitted: FittedCall): FittedCall;
+    /** Notes a refusal for length. */
+    refused(tokens?: number, limit?: number): void;
+    readonly onOverflow: "throw" | "pass";
+  },
+): Promise<FittedCall | undefined> {
+  const { refusal, notifyCaller, follow, onOverflow } = again;
   if (refusal.kind === "length") again.refused(refusal.tokens, refusal.limit);
   const fitted = await first.refused(refusal).catch(() => undefined);
   if (fitted === undefined) return undefined;
-  tell(fitted);
+  notifyCaller(fitted);
   if (fitted.reduction.overflow !== undefined && onOverflow === "throw") return undefined;
   return { ...follow(fitted), refused: (next) => fitAgain(fitted, { ...again, refusal: next }) };
 }
@@ -248,7 +256,12 @@ function readSessionId<Request>(
     report("sessionIdOf", error);
     found = undefined;
   }
-  return (found as string | undefined) || (sessionId ?? conversationOf(messages));
+  const own = (found as string | undefined) || sessionId;
+  if (own !== undefined) return own;
+  // A history is appended to, forked or rewound after its first question. So that question identifies a conversation.
+  const list = Array.isArray(messages) ? messages : [];
+  const first = list.find((message) => Object(message).role === "user");
+  return first === undefined ? "default" : nameMessage(first);
 }
 
 /** Tools that the provider runs call the model again within one answer. The reported input then is not that of the
@@ -259,9 +272,9 @@ function isOfRequest(usage: unknown): boolean {
 }
 
 /** The caller's own window may be smaller than the model's. */
-function windowOf(model: string | undefined, { contextWindow }: Limits): number {
+function findWindow(model: string | undefined, { contextWindow }: Limits): number {
   try {
-    return Math.max(contextWindow, contextWindowOf(model).tokens);
+    return Math.max(contextWindow, findContextWindow(model).tokens);
   } catch {
     return contextWindow;
   }
@@ -272,18 +285,12 @@ interface OpenConversation extends Pick<GuardedHooks<object>, "unpinFailed"> {
   readonly log: ConversationLog;
 }
 
-interface Opening {
-  readonly now: () => number;
-  readonly report: ReportFailure;
-  readonly calls: CallLog;
-}
-
 type OpenById = (id: string, how?: "without store") => OpenConversation;
 
 /** Returns a function that opens a conversation, whose callbacks and store cannot stop a call. */
-function conversationOpener<Request>(
+function createOpener<Request>(
   options: RequestFitterOptions<Request>,
-  { now, report, calls }: Opening,
+  { now, report, calls }: { readonly now: () => number; readonly report: ReportFailure; readonly calls: CallLog },
 ): OpenById {
   const {
     sessionIdOf: _id,
@@ -294,7 +301,7 @@ function conversationOpener<Request>(
     onError: _onError,
     ...rest
   } = options;
-  const { cacheLifetimeMs: _lifetime, maxConversations: _most, store, counter, ...own } = rest;
+  const { cacheLifetimeMs: _lifetime, maxConversations: _max, store, counter, ...own } = rest;
   const guarded = counter && guardCounter(counter, report);
   const hosts = new Set<string>();
   const stores = store && createFallbackStores(store, { now, onFailure: (error) => report("store", error) });
@@ -327,13 +334,13 @@ interface Conversations {
 }
 
 /** Keeps the conversations that were used last, by id. */
-function createConversations(most: number, openById: OpenById): Conversations {
+function createConversations(maxKept: number, openById: OpenById): Conversations {
   const known = new Map<string, OpenConversation>();
   const keep = (id: string, conversation: OpenConversation): OpenConversation => {
     known.delete(id);
     known.set(id, conversation);
     const [oldest] = known.keys();
-    if (known.size > most && oldest !== undefined) known.delete(oldest);
+    if (known.size > maxKept && oldest !== undefined) known.delete(oldest);
     return conversation;
   };
   return {
@@ -354,7 +361,8 @@ async function fitSafely<Request>(
   try {
     fitted = await conversation.fitted.fit(call);
   } catch (error) {
-    if (!isStoreProblem(error)) throw error;
+    const isStoreProblem = error instanceof ContextError && error.code.startsWith("store_");
+    if (!isStoreProblem || error.code === "store_conflict") throw error;
     // The store answers, but what it holds cannot be read.
     report("store", error);
     conversation = conversations.openWithoutStore(sessionId);
@@ -367,34 +375,21 @@ async function fitSafely<Request>(
   return { conversation, fitted };
 }
 
-function isStoreProblem(error: unknown): boolean {
-  return error instanceof ContextError && error.code.startsWith("store_") && error.code !== "store_conflict";
-}
-
-/** A history is appended to, forked or rewound after its first question. So the first question identifies a
- *  conversation. */
-function conversationOf(messages: readonly object[]): string {
-  const list = Array.isArray(messages) ? messages : [];
-  const first = list.find((message) => Object(message).role === "user");
-  return first === undefined ? "default" : nameMessage(first);
-}
-
 /** Creates the error for a request that cannot fit: what is too large, by how much, and what to do. */
 function overflowError(overflow: Overflow, { contextWindow, reserve }: Limits): ContextError {
   const { tokens, limit, largest } = overflow;
   const taken = Math.max(0, contextWindow - reserve - limit);
   const fixed = `${taken} for system text, tools and margin`;
-  const named = largest.length === 0 ? "" : ` Largest: ${largest.map(describe).join(", ")}.`;
+  const parts = largest.map(
+    ({ path, role, kind, tokens: size }) => `${path} (${role} ${kind.replace("_", " ")}, ${size} tokens)`,
+  );
+  const largestParts = parts.length === 0 ? "" : ` Largest: ${parts.join(", ")}.`;
   const room = `a window of ${contextWindow} less ${reserve} for the answer and ${fixed}`;
-  const message = `the smallest request has ${tokens} tokens of messages, but only ${limit} fit (${room}).${named}`;
+  const message = `the smallest request has ${tokens} tokens of messages, but only ${limit} fit (${room}).${largestParts}`;
   return new ContextError("context_overflow", message, {
     hint: 'Shorten the largest parts, raise contextWindow or lower reserve. With onOverflow: "pass" it is sent anyway.',
     overflow,
   });
-}
-
-function describe({ path, role, kind, tokens }: LargePart): string {
-  return `${path} (${role} ${kind.replace("_", " ")}, ${tokens} tokens)`;
 }
 
 /** Throws on wrong options when an integration is created, not when the first request is sent. `own` are the options of
@@ -403,11 +398,16 @@ export function checkBudgetOptions(options: RequestFitterOptions<never>, own: Op
   checkTrimmerOptions(options, { ...added, ...own });
 }
 
-type Added = Exclude<keyof RequestFitterOptions<never>, keyof TrimmerOptions> | "contextWindow";
-type LeftOut = Exclude<keyof TrimmerOptions, keyof RequestFitterOptions<never>>;
-
 // `format` comes from the integration, `checkpoint` from the store. Both are therefore refused as options.
-const added: OptionChecks & Readonly<Record<Added | LeftOut, unknown>> = {
+const added: OptionChecks &
+  Readonly<
+    Record<
+      | Exclude<keyof RequestFitterOptions<never>, keyof TrimmerOptions>
+      | Exclude<keyof TrimmerOptions, keyof RequestFitterOptions<never>>
+      | "contextWindow",
+      unknown
+    >
+  > = {
   contextWindow: argumentChecks.positive,
   workingBudget: argumentChecks.positive,
   sessionIdOf: argumentChecks.callback,
@@ -437,15 +437,15 @@ function checkIntake(_name: string, value: unknown): void {
   checkOptions(value, checks, "true, false or { maxResultTokens: 16_000 }");
 }
 
-/** Replaces some fields of an object. Returns the object itself if nothing changes. */
+/** Replaces some fields of an object. Returns the object itself if nothing changes. Two lists are the same if they hold
+ *  the same objects. */
 export function replaceFields<Body extends object>(body: Body, fields: Partial<Body>): Body {
-  const changes = Object.entries(fields).filter(([name, value]) => !isSameField(Reflect.get(body, name), value));
+  const isChanged = ([name, after]: [string, unknown]): boolean => {
+    const before: unknown = Reflect.get(body, name);
+    if (before === after) return false;
+    if (!Array.isArray(before) || !Array.isArray(after) || before.length !== after.length) return true;
+    return before.some((each, index) => each !== after[index]);
+  };
+  const changes = Object.entries(fields).filter(isChanged);
   return changes.length === 0 ? body : { ...body, ...Object.fromEntries(changes) };
-}
-
-/** Two lists are the same if they hold the same objects. */
-function isSameField(before: unknown, after: unknown): boolean {
-  if (before === after) return true;
-  if (!Array.isArray(before) || !Array.isArray(after) || before.length !== after.length) return false;
-  return before.every((each, index) => each === after[index]);
 }

@@ -61,17 +61,15 @@ export function withCause<Thrown>(error: Thrown, note: ContextError | undefined)
 }
 
 function describeTries(tried: ReadonlyMap<Refusal["kind"], Refusal>): ContextError {
-  const tries = [...tried.values()].map(describeTry);
+  const tries = [...tried.values()].map((refusal) => {
+    if (refusal.kind === "thinking") return "a request with thinking, which was sent again without it";
+    if (refusal.kind === "stream_options") return "stream_options, which were left out";
+    const { tokens, limit } = refusal;
+    const size = tokens === undefined ? "a longer one" : `one with ${tokens} tokens`;
+    return `${size}${limit === undefined ? "" : ` (it accepts ${limit})`}, which was trimmed again`;
+  });
   return new ContextError(
     "context_overflow",
     `the provider refused this request too. Before, it refused ${tries.join(", and ")}`,
   );
-}
-
-function describeTry(refusal: Refusal): string {
-  if (refusal.kind === "thinking") return "a request with thinking, which was sent again without it";
-  if (refusal.kind === "stream_options") return "stream_options, which were left out";
-  const { tokens, limit } = refusal;
-  const size = tokens === undefined ? "a longer one" : `one with ${tokens} tokens`;
-  return `${size}${limit === undefined ? "" : ` (it accepts ${limit})`}, which was trimmed again`;
 }

@@ -14,7 +14,7 @@ interface WatchOptions {
 /** Returns an answer that reports its usage when it has been read. */
 export function watchResponse(response: Response, options: WatchOptions): Response {
   if (!response.ok || response.body === null) return response;
-  return withBody(response, mapBody(readerOf(response.body), [], createWatcher(response, options)));
+  return replaceBody(response, mapBody(openReader(response.body), [], createWatcher(response, options)));
 }
 
 /** Finds out whether the provider refused the request, by its status or by the first event of a stream. The body of the
@@ -25,22 +25,24 @@ export async function findRefusal(response: Response): Promise<{ response: Respo
     const text = refusalStatuses.includes(status) ? await response.clone().text() : "";
     return { response, refusal: readRefusal(status, text) };
   }
-  if (body === null || kindOf(response) !== "events") return { response, refusal: undefined };
-  const reader = readerOf(body);
+  if (body === null || readKind(response) !== "events") return { response, refusal: undefined };
+  const reader = openReader(body);
   const { chunks, event } = await readFirstEvent(reader);
-  const text = errorIn(event);
-  const whole = withBody(response, mapBody(reader, chunks, { add: (chunk) => chunk, end: () => undefined }));
+  // LM Studio and Anthropic send `error`, chat servers a chunk with an error in it, the responses API `response.failed`.
+  const errors = [event.error, Object(event.response).error].filter((error) => (error ?? null) !== null);
+  const text = event.type === "error" || errors.length > 0 ? JSON.stringify(event) : undefined;
+  const whole = replaceBody(response, mapBody(reader, chunks, { add: (chunk) => chunk, end: () => undefined }));
   return { response: whole, refusal: text === undefined ? undefined : readRefusal(undefined, text) };
 }
 
 type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">;
 
 /** A `fetch` that is not the runtime's may return Node's own streams. */
-function readerOf(body: ReadableStream<Uint8Array>): BodyReader {
+function openReader(body: ReadableStream<Uint8Array>): BodyReader {
   return typeof body.getReader === "function" ? body.getReader() : ReadableStream.from<Uint8Array>(body).getReader();
 }
 
-function withBody(response: Response, body: ReadableStream<Uint8Array>): Response {
+function replaceBody(response: Response, body: ReadableStream<Uint8Array>): Response {
   const { status, statusText, headers } = response;
   const copy = new Response(body, { status, statusText, headers: [...headers] });
   for (const name of ["url", "redirected", "type"] as const) {
@@ -64,8 +66,8 @@ function mapBody(reader: BodyReader, first: readonly Uint8Array[], watcher: Watc
     async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
       try {
         for (let chunk = await next(); chunk !== undefined; chunk = await next()) {
-          const shown = watcher.add(chunk);
-          if (shown.length > 0) return controller.enqueue(shown);
+          const passed = watcher.add(chunk);
+          if (passed.length > 0) return controller.enqueue(passed);
         }
       } catch (error) {
         watcher.end();
@@ -83,9 +85,7 @@ function mapBody(reader: BodyReader, first: readonly Uint8Array[], watcher: Watc
   return new ReadableStream(body, { highWaterMark: 0 });
 }
 
-type BodyKind = "events" | "aws" | "json";
-
-function kindOf({ headers }: Response): BodyKind {
+function readKind({ headers }: Response): "events" | "aws" | "json" {
   const type = headers.get("content-type") ?? "";
   if (type.includes("text/event-stream")) return "events";
   return type.includes("application/vnd.amazon.eventstream") ? "aws" : "json";
@@ -93,7 +93,7 @@ function kindOf({ headers }: Response): BodyKind {
 
 function createWatcher(response: Response, { observe, hidesUsage = false }: WatchOptions): Watcher {
   const reader = createUsageReader(observe);
-  const kind = kindOf(response);
+  const kind = readKind(response);
   if (kind === "events") return hidesUsage ? createHidingWatcher(reader) : createEventWatcher(reader);
   return kind === "aws" ? createAwsWatcher(reader) : createJsonWatcher(reader);
 }
@@ -122,9 +122,9 @@ function createHidingWatcher(reader: UsageReader): Watcher {
       isHidden = false;
       return "";
     }
-    const shown = line.startsWith("data:") && line.includes('"usage"') ? withoutUsage(line, reader) : line;
-    isHidden = shown === undefined;
-    return shown === undefined ? "" : `${shown}\n`;
+    const left = line.startsWith("data:") && line.includes('"usage"') ? dropUsage(line, reader) : line;
+    isHidden = left === undefined;
+    return left === undefined ? "" : `${left}\n`;
   };
   return {
     add: (chunk) => encoder.encode(lines.add(chunk).map(show).join("")),
@@ -136,7 +136,7 @@ function createHidingWatcher(reader: UsageReader): Watcher {
 }
 
 /** Returns the line without the field, or undefined for an event that has nothing but usage. */
-function withoutUsage(line: string, reader: UsageReader): string | undefined {
+function dropUsage(line: string, reader: UsageReader): string | undefined {
   const chunk = parse(line.slice("data:".length)) as Fields | undefined;
   if (chunk === undefined || !("usage" in chunk)) return line;
   reader.add(chunk);
@@ -182,13 +182,8 @@ function createJsonWatcher(reader: UsageReader): Watcher {
   };
 }
 
-interface LineReader {
-  /** Returns the lines that are complete now. */
-  add(chunk: Uint8Array): string[];
-  rest(): string;
-}
-
-function createLineReader(): LineReader {
+/** `add` returns the lines that are complete now. */
+function createLineReader(): { add(chunk: Uint8Array): string[]; rest(): string } {
   const decoder = new TextDecoder();
   let rest = "";
   return {
@@ -214,44 +209,29 @@ function parse(text: string): unknown {
   }
 }
 
-interface FirstEvent {
-  /** Everything that was read. */
-  readonly chunks: Uint8Array[];
-  readonly event: Fields;
-}
-
-/** Reads up to the first event that says something. A refusal may follow events that only announce the answer. */
-async function readFirstEvent(reader: BodyReader): Promise<FirstEvent> {
+/** Reads up to the first event that says something. A refusal may follow events that only announce the answer.
+ *  Returns all chunks that were read. */
+async function readFirstEvent(reader: BodyReader): Promise<{ chunks: Uint8Array[]; event: Fields }> {
   const chunks: Uint8Array[] = [];
   const lines = createLineReader();
   for (;;) {
     const { value } = await reader.read();
-    if (value === undefined) return { chunks, event: Object(parse(dataIn(lines.rest()) ?? "")) };
+    if (value === undefined) return { chunks, event: Object(parse(readData(lines.rest()) ?? "")) };
     chunks.push(value);
     for (const line of lines.add(value)) {
-      const data = dataIn(line);
+      const data = readData(line);
       const event = data === undefined ? undefined : (Object(parse(data)) as Fields);
       if (event !== undefined && !announcements.includes(event.type as string)) return { chunks, event };
     }
   }
 }
 
-function dataIn(line: string): string | undefined {
+function readData(line: string): string | undefined {
   return line.startsWith("data:") ? line.slice("data:".length) : undefined;
 }
 
 // codex#4675, 2025-10: `response.failed` comes as the third event or later.
 const announcements = ["ping", "response.created", "response.queued", "response.in_progress"];
-
-/** Returns the text of the error that an event reports. LM Studio and Anthropic send `error`, chat servers a chunk with an
- *  error in it, the responses API `response.failed`. */
-function errorIn(event: Fields): string | undefined {
-  const { error } = Object(event.response) as Fields;
-  const isError = event.type === "error" || (event.error ?? null) !== null || (error ?? null) !== null;
-  return isError ? JSON.stringify(event) : undefined;
-}
-
-type Observe = (usage: unknown) => void;
 
 /** Collects the usage from the events of a stream. */
 interface UsageReader {
@@ -260,12 +240,12 @@ interface UsageReader {
   end(): void;
 }
 
-function createUsageReader(observe: Observe): UsageReader {
+function createUsageReader(observe: WatchOptions["observe"]): UsageReader {
   let usage: Fields = {};
   let hasEnded = false;
   return {
     add(event) {
-      const found = usageIn(event);
+      const found = findUsage(event);
       if (found === undefined) return;
       const { output_tokens = usage.output_tokens } = found;
       // The first input counts: at its end Anthropic also reports what its own tools read meanwhile. The output grows.
@@ -280,7 +260,7 @@ function createUsageReader(observe: Observe): UsageReader {
 
 /** Finds the usage. Anthropic has it on the answer, on the message of message_start and on message_delta; OpenAI on the
  *  answer or the last chunk, and on the response of an event; Gemini as `usageMetadata`. */
-function usageIn(value: unknown): Fields | undefined {
+function findUsage(value: unknown): Fields | undefined {
   const { usage, message, response, usageMetadata } = Object(value) as Fields;
   const found: unknown = usage ?? Object(message).usage ?? Object(response).usage ?? usageMetadata;
   if (typeof found !== "object" || found === null) return undefined;

@@ -102,7 +102,7 @@ describe("a wrapped client", () => {
   it("leaves other paths, and bodies that need no preparation, unchanged", async () => {
     const body = Object.freeze({ text: "hi" });
     expect(await wrap().messages.count(body)).toMatchObject({ body });
-    await wrap(() => undefined).messages.create(body);
+    await wrap(async () => undefined).messages.create(body);
     expect(sent.at(-1)).toBe(body);
     expect(await wrap().post("/ask", {})).toMatchObject({ path: "/ask" });
   });

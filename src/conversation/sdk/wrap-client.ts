@@ -3,7 +3,7 @@
  *  accepts a promise of its options. So the result is the SDK's own promise with all its helpers, and the SDK is not
  *  imported here. */
 import type { Fields } from "../../core/text/index.ts";
-import { type Refusal, readRefusal } from "./refusals.ts";
+import { readRefusal } from "./refusals.ts";
 import { type Outcome, type PreparedRequest, sendPrepared, withCause } from "./second-try.ts";
 import { findRefusal, watchResponse } from "./watch-response.ts";
 
@@ -15,33 +15,29 @@ export interface Destination {
 }
 
 /** Prepares a request body. Undefined leaves it as it is. */
-export type PrepareBody = (body: Fields, destination: Destination) => Promise<PreparedBody> | undefined;
+export type PrepareBody = (body: Fields, destination: Destination) => Promise<PreparedBody | undefined>;
 
 export interface Client {
   // biome-ignore lint/suspicious/noExplicitAny: each SDK has option and promise types of its own
   post(path: string, options?: any): any;
 }
 
-/** By path, without the query. */
-type Routes = Readonly<Record<string, PrepareBody>>;
-
 /** Changes the first argument of a resource's method, by the method's name. */
 type Arguments = Readonly<Record<string, (argument: Fields) => Fields>>;
 
-interface Wrapping<Added extends object> {
-  readonly routes: Routes;
-  readonly methods?: Arguments | undefined;
-  /** Properties that the wrapped client has in addition. */
-  readonly added: Added;
-}
-
 export function wrapClient<Wrapped extends Client, Added extends object>(
   client: Wrapped,
-  wrapping: Wrapping<Added>,
+  wrapping: {
+    /** By path, without the query. */
+    readonly routes: Readonly<Record<string, PrepareBody>>;
+    readonly methods?: Arguments | undefined;
+    /** Properties that the wrapped client has in addition. */
+    readonly added: Added;
+  },
 ): Wrapped & Added {
   const { routes, methods = {}, added } = wrapping;
   const wrapResource = createResourceWrapper(client, { wrapped: () => wrapped, methods });
-  const methodOf = createMethodBinder(client, (other) => wrapClient(other, wrapping));
+  const bindMethod = createMethodBinder(client, (other) => wrapClient(other, wrapping));
   const post = (path: string, options?: unknown): unknown => {
     const prepare = routes[path.split("?")[0] ?? path];
     return prepare === undefined ? client.post(path, options) : postPrepared({ client, path, options }, prepare);
@@ -51,7 +47,9 @@ export function wrapClient<Wrapped extends Client, Added extends object>(
       if (name === "post") return post;
       if (Object.hasOwn(added, name)) return Reflect.get(added, name);
       const value: unknown = Reflect.get(target, name);
-      return isMethod(target, name, value) ? methodOf(name, value) : wrapResource(value);
+      // A function that the caller passed in, such as `fetch`, is no method of the class and has no `this`.
+      const isMethod = typeof value === "function" && name !== "constructor" && !Object.hasOwn(target, name);
+      return isMethod ? bindMethod(name, value as Method) : wrapResource(value);
     },
     set: (target, name, value) => Reflect.set(target, name, value),
   });
@@ -59,11 +57,6 @@ export function wrapClient<Wrapped extends Client, Added extends object>(
 }
 
 type Method = (...args: unknown[]) => unknown;
-
-/** Whether the value is a method of the class. A function that the caller passed in, such as `fetch`, has no `this`. */
-function isMethod(target: object, name: PropertyKey, value: unknown): value is Method {
-  return typeof value === "function" && name !== "constructor" && !Object.hasOwn(target, name);
-}
 
 /** Binds methods to the client, because clients have private fields and a proxy does not. */
 function createMethodBinder(
@@ -107,33 +100,36 @@ function createResourceWrapper(
 
 /** What the SDK's promise of an answer is made from. All SDKs of this generator have it. */
 interface SdkPromise {
-  responsePromise?: Promise<SdkResponse>;
+  responsePromise?: Promise<{ readonly response: Response }>;
 }
 
-interface SdkResponse {
-  readonly response: Response;
-}
-
-interface Post {
-  readonly client: Client;
-  readonly path: string;
-  readonly options: unknown;
-}
+type SdkAnswer = Awaited<NonNullable<SdkPromise["responsePromise"]>>;
 
 /** Posts the prepared body, and after a refusal another one. Both are below the SDK's promise, so all its helpers see one
  *  call. The SDK itself repeats what it always repeats. */
-function postPrepared({ client, path, options }: Post, prepare: PrepareBody): unknown {
+function postPrepared(
+  { client, path, options }: { readonly client: Client; readonly path: string; readonly options: unknown },
+  prepare: PrepareBody,
+): unknown {
+  const { baseURL } = client as { baseURL?: unknown };
+  const host = typeof baseURL === "string" && URL.canParse(baseURL) ? new URL(baseURL).host : "";
   const given = Promise.resolve(options).then((each) => Object(each) as { body?: Fields });
   const prepared = given.then(async ({ body }) => {
-    return typeof body === "object" && body !== null ? await prepare(body, { host: hostOf(client) }) : undefined;
+    return typeof body === "object" && body !== null ? await prepare(body, { host }) : undefined;
   });
-  const promise = client.post(path, optionsWith(given, prepared)) as SdkPromise;
+  const promise = client.post(path, replaceOptions(given, prepared)) as SdkPromise;
   const { responsePromise: first } = promise;
   // Without it the answer is not observed.
   if (!(first instanceof Promise)) return promise;
-  const again = (body: PreparedBody): Promise<SdkResponse> =>
-    (client.post(path, optionsWith(given, Promise.resolve(body))) as Required<SdkPromise>).responsePromise;
-  const answered = answerWith({ first, again, prepared });
+  const again = (body: PreparedBody): Promise<SdkAnswer> =>
+    (client.post(path, replaceOptions(given, Promise.resolve(body))) as Required<SdkPromise>).responsePromise;
+  // If the request cannot be prepared, the SDK's own promise rejects with that error.
+  const answered = prepared
+    .catch(() => undefined)
+    .then((ready) => {
+      if (ready === undefined) return first;
+      return sendPrepared(ready, (each) => readOutcome(each === ready ? first : again(each), each));
+    });
   // The promises of openai 7.55 keep the first answer in closures, and its client creates them from any answer.
   const create: unknown = Reflect.get(client, "responsePromise");
   if (typeof create === "function") return create.call(client, answered);
@@ -141,47 +137,25 @@ function postPrepared({ client, path, options }: Post, prepare: PrepareBody): un
   return promise;
 }
 
-async function optionsWith(given: Promise<{ body?: Fields }>, prepared: Promise<PreparedBody | undefined>) {
+async function replaceOptions(given: Promise<{ body?: Fields }>, prepared: Promise<PreparedBody | undefined>) {
   const [own, ready] = await Promise.all([given, prepared]);
   return ready === undefined || ready.body === own.body ? own : { ...own, body: ready.body };
 }
 
-function hostOf(client: Client): string {
-  const { baseURL } = client as { baseURL?: unknown };
-  return typeof baseURL === "string" && URL.canParse(baseURL) ? new URL(baseURL).host : "";
-}
-
-interface Answering {
-  readonly first: Promise<SdkResponse>;
-  again(body: PreparedBody): Promise<SdkResponse>;
-  readonly prepared: Promise<PreparedBody | undefined>;
-}
-
-async function answerWith({ first, again, prepared }: Answering): Promise<SdkResponse> {
-  // If the request cannot be prepared, the SDK's own promise rejects with that error.
-  const ready = await prepared.catch(() => undefined);
-  if (ready === undefined) return first;
-  return sendPrepared(ready, (each) => outcomeOf(each === ready ? first : again(each), each));
-}
-
-async function outcomeOf(sent: Promise<SdkResponse>, prepared: PreparedBody): Promise<Outcome<SdkResponse>> {
+async function readOutcome(sent: Promise<SdkAnswer>, prepared: PreparedBody): Promise<Outcome<SdkAnswer>> {
   try {
     const answer = await sent;
     const { response, refusal } = await findRefusal(answer.response);
     return { refusal, settle: () => ({ ...answer, response: watchResponse(response, prepared) }) };
   } catch (error) {
+    // An SDK's error has the status and the body of the answer.
+    const { status, error: body, message } = Object(error) as Fields;
+    const text = body === undefined ? String(message) : JSON.stringify(body);
     return {
-      refusal: refusalOf(error),
+      refusal: typeof status === "number" ? readRefusal(status, text) : undefined,
       settle(note) {
         throw withCause(error, note);
       },
     };
   }
-}
-
-/** Reads the refusal from an SDK's error, which has the status and the body of the answer. */
-function refusalOf(error: unknown): Refusal | undefined {
-  const { status, error: body, message } = Object(error) as Fields;
-  if (typeof status !== "number") return undefined;
-  return readRefusal(status, body === undefined ? String(message) : JSON.stringify(body));
 }

@@ -3,7 +3,7 @@ import { ContextError } from "../errors.ts";
 import { isAmount, refuseUnknownOptions, refuseValue } from "../text/index.ts";
 
 /** A trim to judge with `breakEvenCalls`. */
-export interface Trim {
+interface Trim {
   /** What a token that is read from the cache costs, as a multiple of the input price: the field `read` of a price. */
   readonly read: number;
   /** What a token that is written to the cache costs, as a multiple of the input price: the field `write5m` of a

@@ -46,7 +46,11 @@ export function costOfUsage(
   const { model, prices, timeMs } = options;
   const named = model === undefined ? undefined : providerOfModel(model);
   const provider = options.provider ?? named ?? findProvider(Object(usage));
-  const price = priceOf({ provider, model, prices, timeMs, ...tariffOfUsage(usage) });
+  return priceUsage(usage, priceOf({ provider, model, prices, timeMs, ...tariffOfUsage(usage) }));
+}
+
+/** Returns the cost of a response at a known price. Returns undefined if its usage counts no tokens. */
+export function priceUsage(usage: unknown, price: ModelPrice): UsageCost | undefined {
   const [first, ...rest] = stepsOfUsage(usage);
   const cost = rest.map((step) => computeCost(step, price)).reduce(sum, computeCost(first, price));
   return cost.total + cost.output === 0 ? undefined : cost;
@@ -193,8 +197,7 @@ export function usdOfStep(step: UsageStep, price: ModelPrice): number {
 }
 
 const million = 1_000_000;
-const noFactors = { input: 1, output: 1 };
 
 function longFactors(total: number, { longPrompt }: ModelPrice): { input: number; output: number } {
-  return longPrompt !== undefined && total > longPrompt.above ? longPrompt : noFactors;
+  return longPrompt !== undefined && total > longPrompt.above ? longPrompt : { input: 1, output: 1 };
 }

@@ -10,18 +10,17 @@ export {
   createReplaySimulator,
   type ReplaySimulator,
 } from "./cache-simulator.ts";
-export { chooseLifetime, hasAnchor, type LifetimeState } from "./choose-lifetime.ts";
 export {
   costOfUsage,
   type InputTokens,
   inputCost,
+  priceUsage,
   stepsOfUsage,
   tariffOfUsage,
   type UsageCost,
   type UsageStep,
   usdOfStep,
 } from "./cost-of-usage.ts";
-export { outputGrowthOf } from "./lost-thinking.ts";
 export type { BillableBlock } from "./prefix-chain.ts";
 export {
   type ModelPrice,

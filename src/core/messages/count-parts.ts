@@ -76,8 +76,8 @@ function countPiece(piece: Piece, { cache, tier, format, sealed }: CountContext)
 }
 
 /** What counting remembers for one counter: counted objects, and texts for messages that are parsed again. */
-export interface CountCache {
-  readonly messages: WeakMap<object, CountedMessage>;
+interface CountCache {
+  readonly messages: WeakMap<object, Counted & { readonly tier: ImageTier }>;
   readonly tools: WeakMap<object, Counted>;
   readonly texts: TextCounter;
   readonly args: ArgumentsCounter;
@@ -92,17 +92,13 @@ export interface Counted {
   readonly tokens: number;
 }
 
-interface CountedMessage extends Counted {
-  readonly tier: ImageTier;
-}
-
 export interface TextCounter {
   /** Must be called when a conversation starts. Texts are then looked up in the order they had before. */
   restart(): void;
   count(text: string): number;
 }
 
-export interface ArgumentsCounter {
+interface ArgumentsCounter {
   restart(): void;
   /** Counts a tool call's arguments as JSON. */
   count(value: unknown, path: string): number;

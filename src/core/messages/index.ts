@@ -19,7 +19,6 @@ export {
   type FormatName,
   formatNames,
   type PartEdit,
-  type Piece,
   type Role,
 } from "./message-format.ts";
 export { normaliseMessages } from "./normalise-messages.ts";

@@ -42,7 +42,7 @@ export interface CountedPart extends Part {
   readonly isFramed?: boolean | undefined;
 }
 
-export interface LensOptions extends CountOptions {
+interface LensOptions extends CountOptions {
   readonly counter: Counter;
   /** By default as billed. `readable` counts encrypted content by its readable text, for replaying recorded
    *  sessions. */

@@ -15,45 +15,46 @@ export const mediaTokens = {
 
   image(base64: string | undefined, tier: ImageTier): number {
     const size = base64 === undefined ? undefined : imageSize(base64);
-    return size === undefined ? unknownImageTokens : patchTokens(size, tier);
+    return size === undefined ? rules.unknownImageTokens : patchTokens(size, tier);
   },
 
   /** A PDF is billed by the page, as text and as an image. If the page objects are in compressed streams, the size
    *  gives an estimate. */
   pdf(base64: string | undefined): number {
-    if (base64 === undefined) return unknownPdfPages * pdfPageTokens;
+    if (base64 === undefined) return rules.unknownPdfPages * rules.pdfPageTokens;
     const bytes = Buffer.from(base64, "base64");
-    const pages = countPageObjects(bytes) || Math.ceil(bytes.length / pdfBytesPerPage);
-    return Math.min(Math.max(pages, 1), maxPdfPages) * pdfPageTokens;
+    const pages = countPageObjects(bytes) || Math.ceil(bytes.length / rules.pdfBytesPerPage);
+    return Math.min(Math.max(pages, 1), rules.maxPdfPages) * rules.pdfPageTokens;
   },
 
   /** Returns the tokens of encrypted content: those of its readable text, scaled up to the hidden length, at least
    *  1. */
   sealed(sealed: string, readable: { bytes: number; tokens: number }): number {
-    const hiddenBytes = Math.max(0, sealed.length * 0.75 - sealHeaderBytes);
-    if (readable.bytes === 0) return Math.max(1, Math.ceil(hiddenBytes / sealedBytesPerToken));
+    const hiddenBytes = Math.max(0, sealed.length * 0.75 - rules.sealHeaderBytes);
+    if (readable.bytes === 0) return Math.max(1, Math.ceil(hiddenBytes / rules.sealedBytesPerToken));
     return Math.ceil(readable.tokens * Math.max(1, hiddenBytes / readable.bytes));
   },
 } as const;
 
-// One token per patch of 28 px, after scaling to both limits (platform.claude.com, Vision, 2026-09). High
-// resolution: Claude 4.7 and later, the models with the newer tokenizer.
-const patchPixels = 28;
-const imageLimits: Readonly<Record<ImageTier, { edge: number; tokens: number }>> = {
+/** Each rule names its source. */
+const rules = {
+  // One token per patch of 28 px, after scaling to both limits (platform.claude.com, Vision, 2026-09). High
+  // resolution: Claude 4.7 and later, the models with the newer tokenizer.
+  patchPixels: 28,
   standard: { edge: 1568, tokens: 1568 },
   high: { edge: 2576, tokens: 4784 },
-};
-const unknownImageTokens = 2000; // the context-engineering RFC, section 7.1
-const pdfPageTokens = 3000; // upper end of 1,500–3,000 per page (Anthropic, PDF support, 2026)
-const maxPdfPages = 600; // the limit of a request (same page)
-const pdfBytesPerPage = 50_000; // own choice: text pages are about this size, scans larger
-const unknownPdfPages = 10; // own choice, for a URL or a file id
-// Signature minus thinking text, the same in unsummarised blocks of Claude 4.5 sessions (measured 2026-11).
-const sealHeaderBytes = 174;
-const sealedBytesPerToken = 3; // English prose on current Claude models: 3.09 bytes per token (measured 2026-11)
+  unknownImageTokens: 2000, // the context-engineering RFC, section 7.1
+  pdfPageTokens: 3000, // upper end of 1,500–3,000 per page (Anthropic, PDF support, 2026)
+  maxPdfPages: 600, // the limit of a request (same page)
+  pdfBytesPerPage: 50_000, // own choice: text pages are about this size, scans larger
+  unknownPdfPages: 10, // own choice, for a URL or a file id
+  // Signature minus thinking text, the same in unsummarised blocks of Claude 4.5 sessions (measured 2026-11).
+  sealHeaderBytes: 174,
+  sealedBytesPerToken: 3, // English prose on current Claude models: 3.09 bytes per token (measured 2026-11)
+} as const;
 
 function patchTokens(size: ImageSize, tier: ImageTier): number {
-  const limit = imageLimits[tier];
+  const limit = rules[tier];
   const long = Math.max(size.width, size.height);
   const short = Math.min(size.width, size.height);
   let fits = 1;
@@ -68,7 +69,7 @@ function patchTokens(size: ImageSize, tier: ImageTier): number {
 }
 
 function patches(width: number, height: number): number {
-  return Math.ceil(width / patchPixels) * Math.ceil(Math.max(1, Math.round(height)) / patchPixels);
+  return Math.ceil(width / rules.patchPixels) * Math.ceil(Math.max(1, Math.round(height)) / rules.patchPixels);
 }
 
 function countPageObjects(pdf: Buffer): number {
@@ -88,14 +89,13 @@ interface ImageSize {
 /** Reads width and height from the start of an image's base64, whatever its media type says. Decodes only a few
  *  bytes. */
 export function imageSize(base64: string): ImageSize | undefined {
+  const maxWrappedChars = 262_144;
   // Mail tools break base64 into lines, which would shift every offset.
   const data = /\s/.test(base64.slice(0, 128)) ? base64.slice(0, maxWrappedChars).replace(/\s+/g, "") : base64;
   const head = bytesAt(data, 0, 32);
   const size = pngSize(head) ?? gifSize(head) ?? webpSize(head) ?? jpegSize(data, head);
   return size !== undefined && size.width > 0 && size.height > 0 ? size : undefined;
 }
-
-const maxWrappedChars = 262_144;
 
 // Every 4 characters hold 3 bytes, so any byte range can be decoded separately.
 function bytesAt(data: string, offset: number, length: number): Buffer {

@@ -4,9 +4,9 @@ import type { Store } from "./store.ts";
 
 /** `call`: an answered call of a model. `trim`: a trim of a history. `intake`: a shortened result. `loss`: a lost cache.
  *  `guard`: a stop by the spend guard. `attempt`: a run of an agent. `error`: something failed beside a call. */
-export const eventKinds = ["call", "trim", "intake", "loss", "guard", "attempt", "error"] as const;
+const eventKinds = ["call", "trim", "intake", "loss", "guard", "attempt", "error"] as const;
 
-export interface StoredEvent {
+interface StoredEvent {
   /** The version of this shape. */
   readonly v: 1;
   /** Milliseconds since 1970. */
@@ -21,10 +21,8 @@ export interface StoredEvent {
   readonly callId?: string | undefined;
   readonly kind: (typeof eventKinds)[number];
   /** What was measured, and names such as a model or a cause. */
-  readonly numbers: EventNumbers;
+  readonly numbers: Readonly<Record<string, number | string | undefined>>;
 }
-
-type EventNumbers = Readonly<Record<string, number | string | undefined>>;
 
 const stream = "events";
 
@@ -74,22 +72,25 @@ export function createEventWriter(store: Store, { now, onFailure }: EventWriterO
   return {
     write(event) {
       if (pending.length >= maxPending) pending.shift();
-      pending.push(JSON.stringify({ v: 1, at: now(), ...event, numbers: withoutText(event.numbers) }));
+      // A name is short and has no spaces, so that no sentence of a conversation gets in by mistake.
+      const isAllowed = (value: unknown): boolean =>
+        typeof value === "string" ? /^[^\s\p{Cc}]{1,100}$/u.test(value) : Number.isFinite(value);
+      pending.push(
+        JSON.stringify({
+          v: 1,
+          at: now(),
+          ...event,
+          numbers: Object.fromEntries(Object.entries(event.numbers).filter(([, value]) => isAllowed(value))),
+        }),
+      );
       writing ??= Promise.resolve().then(drain);
     },
     settled: async () => writing,
   };
 }
 
-/** A name is short and has no spaces, so that no sentence of a conversation gets in by mistake. */
-function withoutText(numbers: EventNumbers): EventNumbers {
-  const isAllowed = (value: unknown): boolean =>
-    typeof value === "string" ? /^[^\s\p{Cc}]{1,100}$/u.test(value) : Number.isFinite(value);
-  return Object.fromEntries(Object.entries(numbers).filter(([, value]) => isAllowed(value)));
-}
-
 /** An event with its place in the stream. */
-export type ReadEvent = StoredEvent & { readonly sequence: number };
+type ReadEvent = StoredEvent & { readonly sequence: number };
 
 /** Returns events, oldest first. Skips entries of another version. */
 export async function readEvents(

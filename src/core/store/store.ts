@@ -39,17 +39,34 @@ export interface MaintainedStore extends Store {
   /** Returns the records of a collection without their values, sorted as `list` sorts them. */
   listFacts(collection: string, options?: ListOptions): Promise<RecordFacts[]>;
   /** Returns streams, sorted by the code points of their names. */
-  listStreams(options?: ListOptions): Promise<StreamFacts[]>;
+  listStreams(options?: ListOptions): Promise<
+    {
+      readonly stream: string;
+      readonly entries: number;
+      readonly bytes: number;
+      /** The sequence of the last entry, also if it was deleted. */
+      readonly last: number;
+      readonly written: number;
+    }[]
+  >;
   /** Returns how many bytes the store takes on its disk, or in memory. */
   size(): Promise<number>;
   /** Writes records with the times of the store that they come from. */
-  copyRecords(collection: string, records: readonly CopiedRecord[]): Promise<void>;
+  copyRecords(
+    collection: string,
+    records: readonly { readonly key: string; readonly value: string; readonly written: number }[],
+  ): Promise<void>;
   /** Writes a stream, or more of it, with the sequences and the time of the store that it comes from. */
-  copyStream(stream: StreamCopy): Promise<void>;
+  copyStream(stream: {
+    readonly stream: string;
+    readonly last: number;
+    readonly written: number;
+    readonly entries: readonly StreamEntry[];
+  }): Promise<void>;
 }
 
 /** The records of one collection together. Times are milliseconds since 1970. */
-export interface CollectionFacts {
+interface CollectionFacts {
   readonly collection: string;
   readonly records: number;
   /** Of the values. */
@@ -64,28 +81,6 @@ export interface RecordFacts {
   readonly bytes: number;
   /** When it was last written, in milliseconds since 1970. */
   readonly written: number;
-}
-
-export interface StreamFacts {
-  readonly stream: string;
-  readonly entries: number;
-  readonly bytes: number;
-  /** The sequence of the last entry, also if it was deleted. */
-  readonly last: number;
-  readonly written: number;
-}
-
-export interface CopiedRecord {
-  readonly key: string;
-  readonly value: string;
-  readonly written: number;
-}
-
-export interface StreamCopy {
-  readonly stream: string;
-  readonly last: number;
-  readonly written: number;
-  readonly entries: readonly StreamEntry[];
 }
 
 /** One value of a collection. */

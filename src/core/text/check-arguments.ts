@@ -116,12 +116,9 @@ function ofType(name: string, value: unknown, type: string): void {
   wrongUnless(typeof value === type, { name, value, hint: `Use a ${type}.` });
 }
 
-interface Argument {
-  readonly name: string;
-  readonly value: unknown;
-  readonly hint: string;
-}
-
-function wrongUnless(isRight: boolean, { name, value, hint }: Argument): void {
+function wrongUnless(
+  isRight: boolean,
+  { name, value, hint }: { readonly name: string; readonly value: unknown; readonly hint: string },
+): void {
   if (!isRight) throw invalidArgument(`${name} is ${describeValue(value)}`, hint);
 }

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, it, test } from "vitest";
 import { markedBlock } from "../../rules/index.ts";
+import { findFetchMarkers } from "../../rules/packs/index.ts";
 import { closeFence, importedNames, type LineKind, scanLines, withoutBareFence } from "./fences.ts";
-import { findFetchMarkers } from "./fetch-markers.ts";
 import { fitForeignText } from "./foreign-text.ts";
 import { parseSegments } from "./verbosity.ts";
 

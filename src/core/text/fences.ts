@@ -15,7 +15,7 @@ export interface Line {
 export type LineKind = "text" | "opener" | "code" | "closer" | "comment";
 
 /** A fence without a closing line. */
-export interface OpenFence extends Line {
+interface OpenFence extends Line {
   /** The line that would close it, with the list indent, quote marks and column. */
   readonly closer: string;
 }

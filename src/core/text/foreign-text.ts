@@ -21,7 +21,11 @@ export function fitForeignText(
   const whole = clean === "" ? "" : `${clean}\n`;
   let kept = whole;
   for (let lines = maxLines, bytes = maxBytes; ; ) {
-    kept = truncateBytes(firstLines(kept, lines), bytes).text;
+    let end = lines > 0 ? kept.length : 0;
+    forEachLine(kept, ({ number, next }) => {
+      if (number === lines) end = next;
+    });
+    kept = truncateBytes(kept.slice(0, end), bytes).text;
     const closed = withoutImports(withClosedFence(kept));
     const [extraLines, extraBytes] = [countLines(closed) - maxLines, Buffer.byteLength(closed) - maxBytes];
     if (kept === "" || (extraLines <= 0 && extraBytes <= 0)) return { text: closed, truncated: kept !== whole };
@@ -48,14 +52,6 @@ function withoutComments(text: string): string {
     } else kept.push(text.slice(line.start, line.next));
   });
   return kept.join("");
-}
-
-function firstLines(text: string, count: number): string {
-  let end = count > 0 ? text.length : 0;
-  forEachLine(text, ({ number, next }) => {
-    if (number === count) end = next;
-  });
-  return text.slice(0, end);
 }
 
 function countLines(text: string): number {
@@ -97,6 +93,8 @@ interface EscapedLine {
 
 /** Escapes everything once it is not clear what is code. */
 function escapeImports(line: string, wasSure: boolean): EscapedLine {
+  // After these characters `@` belongs to an address, and no parser starts an import.
+  const withinWord = /[\p{L}\p{N}/.:=+%,;?-]/u;
   const mark = /\\.|`+|<(?=[a-z/!?])|@(?=\S)/gi;
   let [text, from, isSure] = ["", 0, wasSure];
   for (let found = mark.exec(line); found !== null; found = mark.exec(line)) {
@@ -114,6 +112,3 @@ function escapeImports(line: string, wasSure: boolean): EscapedLine {
   }
   return { text: text + line.slice(from), isSure };
 }
-
-/** After these characters `@` belongs to an address, and no parser starts an import. */
-const withinWord = /[\p{L}\p{N}/.:=+%,;?-]/u;

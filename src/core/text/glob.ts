@@ -25,14 +25,13 @@ export function createGlob(pattern: string): Glob | undefined {
   };
 }
 
-interface Sequence {
-  isStar(part: number): boolean;
-  matches(item: number, part: number): boolean;
-}
-
 /** Returns whether items match parts, where a star is any number of items. On a mismatch only the last star takes one
  *  more item, since earlier stars could not do better. The time is at most items × parts. */
-function matchSequence(items: number, parts: number, { isStar, matches }: Sequence): boolean {
+function matchSequence(
+  items: number,
+  parts: number,
+  { isStar, matches }: { isStar(part: number): boolean; matches(item: number, part: number): boolean },
+): boolean {
   let item = 0;
   let part = 0;
   let star = -1;

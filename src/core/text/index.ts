@@ -1,3 +1,4 @@
+export { fromByteString, toByteString } from "./byte-string.ts";
 export {
   type ArgumentCheck,
   argumentChecks,
@@ -12,21 +13,15 @@ export { codeLanguage } from "./code-language.ts";
 export {
   closeFence,
   closes,
+  type Fence,
   fenceAt,
+  forEachLine,
   importedNames,
   type Line,
   type LineKind,
   scanLines,
   withoutBareFence,
 } from "./fences.ts";
-export {
-  type FetchFormat,
-  type FetchMarker,
-  findFetchMarkers,
-  headingsBelow,
-  type ReplacedMarkers,
-  replaceFetchMarkers,
-} from "./fetch-markers.ts";
 export { fitForeignText } from "./foreign-text.ts";
 export { createGlob, expandBraces, type Glob } from "./glob.ts";
 export {
@@ -66,11 +61,8 @@ export {
   type KeyedHash,
 } from "./keyed-hash.ts";
 export { countLineParts, joinLines, type LinePart, mostLineCharacters, splitLines, splitLong } from "./long-lines.ts";
-
 export { visitNames } from "./names.ts";
 export { createMark, createOriginalId, isOriginalId, markPattern, originalIdPattern } from "./original-ids.ts";
-
-export { redactSecrets } from "./redact-secrets.ts";
 export { createSecretTest, isSecretName, type SecretRules, type SecretTest } from "./secret-names.ts";
 export { findTomlLines, parseTomlKey, scanToml, type TomlPart, tomlString } from "./toml-text.ts";
 export {
@@ -83,6 +75,7 @@ export {
   type Verbosity,
   verbosities,
 } from "./verbosity.ts";
+export { problemWithWindow, readAge, wholeNumber } from "./whole-number.ts";
 export {
   type CutText,
   characterStart,
@@ -110,11 +103,3 @@ export {
   wellFormed,
   withoutLeadingBlankLines,
 } from "./wording.ts";
-
-/** Loads the HTML converter. Only fetched pages need it. */
-export function loadHtmlConverter(): Promise<typeof import("./convert-html.ts")> {
-  return import("./convert-html.ts");
-}
-export { fromByteString, toByteString } from "./byte-string.ts";
-export { type Fence, forEachLine } from "./fences.ts";
-export { problemWithWindow, readAge, wholeNumber } from "./whole-number.ts";

@@ -16,6 +16,10 @@ export function isSecretName(path: string): boolean {
 }
 
 function isSecret(name: string): boolean {
+  const secretEndings =
+    /\.(?:pem|key|ppk|p8|p12|pfx|jks|keystore|kdbx|kubeconfig|tfstate|tfstate\..*)$|^kubeconfig\.ya?ml$|^[^.].*(?<![._-](?:example|sample|template)|^(?:example|sample|template))\.env$/;
+  // Keys of Google's service accounts and OAuth clients.
+  const serviceKeys = /^(?:.*[_-])?(?:service[_-]?account|client[_-]secret)[^/]*\.json$/;
   if (name.startsWith(".env")) return /^\.env(?:rc)?(?:[._-]|$)/.test(name) && !template.test(name);
   if (/^\.?(?:credentials|secrets)/.test(name)) return !sourceCode.test(name);
   return secretNames.has(name) || secretEndings.test(name) || serviceKeys.test(name);
@@ -42,12 +46,6 @@ const secretNames: ReadonlySet<string> = new Set([
     "kubeconfig",
   ],
 ]);
-
-const secretEndings =
-  /\.(?:pem|key|ppk|p8|p12|pfx|jks|keystore|kdbx|kubeconfig|tfstate|tfstate\..*)$|^kubeconfig\.ya?ml$|^[^.].*(?<![._-](?:example|sample|template)|^(?:example|sample|template))\.env$/;
-
-/** Keys of Google's service accounts and OAuth clients. */
-const serviceKeys = /^(?:.*[_-])?(?:service[_-]?account|client[_-]secret)[^/]*\.json$/;
 
 /** A program that handles secrets is not a secret. */
 const sourceCode =

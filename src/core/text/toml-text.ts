@@ -4,7 +4,7 @@
 import { matchEnd } from "./wording.ts";
 
 /** Names and list indexes, from the root on. */
-export type TomlPath = readonly PropertyKey[];
+type TomlPath = readonly PropertyKey[];
 
 export interface TomlPart {
   readonly kind: "table" | "pair" | "item" | "comment";
@@ -125,7 +125,8 @@ function readValue(scanner: Scanner, { kind, path, start }: Omit<TomlPart, "end"
     readItems(scanner, "]", readItem);
   } else if (first === "{") readItems(scanner, "}", () => readPair(scanner, path));
   else if (first === '"' || first === "'") scanner.at = findStringEnd(scanner.text, scanner.at);
-  else skip(scanner, bareValue);
+  // A date may have a space inside.
+  else skip(scanner, /[^\s,\]}#]*(?:[ \t]+[^\s,\]}#]+)*/y);
   part.end = scanner.at;
 }
 
@@ -142,11 +143,7 @@ function readItems(scanner: Scanner, closing: string, read: (index: number) => v
   scanner.at++;
 }
 
-const blank = /\s*/y;
 const space = /[ \t]*/y;
-const restOfLine = /[^\r\n]*/y;
-/** A date may have a space inside. */
-const bareValue = /[^\s,\]}#]*(?:[ \t]+[^\s,\]}#]+)*/y;
 const keyPart = /[ \t]*(?:"([^"\\]*(?:\\.[^"\\]*)*)"|'([^']*)'|([^\s.='"[\]]*))[ \t]*(\.?)/y;
 
 function readKeys(scanner: Scanner): string[] {
@@ -174,10 +171,10 @@ function unquote(quoted: string): string {
 
 function skipBlank(scanner: Scanner): void {
   for (;;) {
-    skip(scanner, blank);
+    skip(scanner, /\s*/y);
     const start = scanner.at;
     if (scanner.text[start] !== "#") return;
-    skip(scanner, restOfLine);
+    skip(scanner, /[^\r\n]*/y);
     scanner.parts.push({ kind: "comment", path: [], start, end: scanner.at });
   }
 }

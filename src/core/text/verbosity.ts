@@ -14,14 +14,12 @@ export interface Segment {
   readonly text: string;
 }
 
-export interface ParsedSegments {
-  readonly segments: readonly Segment[];
-  readonly warnings: readonly LineWarning[];
-}
-
 /** Cuts Markdown at its `<!-- verbosity:TIER -->` lines and removes them. Segments keep the order of the document. Text
  *  before the first marker is core, and so is text after an unknown level. */
-export function parseSegments(markdown: string): ParsedSegments {
+export function parseSegments(markdown: string): {
+  readonly segments: readonly Segment[];
+  readonly warnings: readonly LineWarning[];
+} {
   if (!markdown.includes("verbosity")) return { segments: joinTiers([{ tier: "core", text: markdown }]), warnings: [] };
   const segments: Segment[] = [];
   const warnings: LineWarning[] = [];
@@ -76,9 +74,8 @@ interface Marker {
   readonly end: number;
 }
 
-const markerPattern = /<!--\s*verbosity\s*:\s*([^\s>]*?)\s*-->/;
-
 function findMarker(markdown: string, line: Line): Marker | undefined {
+  const markerPattern = /<!--\s*verbosity\s*:\s*([^\s>]*?)\s*-->/;
   const text = markdown.slice(line.start, line.end);
   if (!text.includes("verbosity")) return undefined;
   const match = markerPattern.exec(text);

@@ -193,14 +193,9 @@ export function wellFormed(text: string): string {
   return text.replaceAll(/\p{Surrogate}/gu, "\ufffd");
 }
 
-interface TruncatedText {
-  readonly text: string;
-  readonly truncated: boolean;
-}
-
 /** Returns the longest start of a text within `maxBytes` of UTF-8 that ends with a whole line. If not even one line
  *  fits, it ends with a whole character. */
-export function truncateBytes(text: string, maxBytes: number): TruncatedText {
+export function truncateBytes(text: string, maxBytes: number): { readonly text: string; readonly truncated: boolean } {
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return { text, truncated: false };
   const bytes = Buffer.from(text).subarray(0, Math.max(0, maxBytes));
   const lineEnd = bytes.lastIndexOf(0x0a);

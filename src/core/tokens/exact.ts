@@ -42,7 +42,7 @@ function countTokens(text: string, ranks: BytePairRanks, pretokenEnd: PretokenEn
 
 /** A vocabulary as three typed arrays: the bytes of all tokens, where each token begins, and a hash table. A lookup
  *  compares bytes, so it is exact, and it allocates nothing. */
-export interface BytePairRanks {
+interface BytePairRanks {
   /** Returns the rank of the token with exactly these bytes, or `noRank`. */
   rankOf(bytes: Uint8Array, start: number, end: number): number;
   /** The same for two bytes. Every merge begins with pairs, so they have their own table. */

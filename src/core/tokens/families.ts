@@ -8,18 +8,16 @@ export type Family = (typeof families)[number];
  *  (`us.anthropic.`, `openai/`, `@20250514`, `-v1:0`). */
 export function familyOfModel(model: string): Family | undefined {
   const id = normaliseModel(model);
-  if (id.startsWith("claude")) return claudeFamily(id);
+  if (id.startsWith("claude")) {
+    // Anthropic's token-counting page names Opus 4.7 and later, Sonnet 5, Haiku 5.5, Fable 5 and Mythos 5 as users
+    // of the newer tokenizer (2026-11). A Claude without a version counts as new, because its counts are higher.
+    // `claude-opus-4.6`, `claude-2.1`, `claude-v2`.
+    const version = /^claude-(?:[a-z]+-)*v?(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/.exec(id);
+    if (version === null) return "claude-5";
+    const [major, minor] = [Number(version[1]), Number(version[2] ?? 0)];
+    return major > 4 || (major === 4 && minor >= 7) ? "claude-5" : "claude-3";
+  }
   return openaiPatterns.find(([pattern]) => pattern.test(id))?.[1];
-}
-
-/** Anthropic's token-counting page names Opus 4.7 and later, Sonnet 5, Haiku 5.5, Fable 5 and Mythos 5 as users of the
- *  newer tokenizer (2026-11). A Claude without a version counts as new, because its counts are higher. */
-function claudeFamily(id: string): Family {
-  // `claude-opus-4.6`, `claude-2.1`, `claude-v2`.
-  const version = /^claude-(?:[a-z]+-)*v?(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/.exec(id);
-  if (version === null) return "claude-5";
-  const [major, minor] = [Number(version[1]), Number(version[2] ?? 0)];
-  return major > 4 || (major === 4 && minor >= 7) ? "claude-5" : "claude-3";
 }
 
 // The first match wins. From the model table of tiktoken (2026-11). Older OpenAI models (p50k, r50k) have no counter

@@ -5,6 +5,15 @@
  *
  *  `us.anthropic.claude-3-5-haiku-20241022-v1:0` becomes `claude-haiku-3.5`. */
 export function normaliseModel(model: string): string {
+  // OpenRouter, "Model variants", 2026-11.
+  const variant = /:(?:batch|beta|exacto|extended|floor|free|nitro|online|thinking)$/;
+  // `ft:`, `anthropic:`, an ARN without a path, then Bedrock's regions and vendors: `us.anthropic.`,
+  // `us-gov.anthropic.`.
+  const reseller = /^(?:arn:.*:(?=[a-z])|[a-z_-]+:(?=[a-z]))?(?:(?!deepseek)[a-z]+(?:-[a-z]+)?\.(?=[a-z]))*/;
+  // `[1m]`, Vertex's `@20260922`, Bedrock's `-v1:0`, the owner of a fine-tuned model, a date.
+  const revision = /(?:\[\w*\]|@.*|(?<!claude|instant)-v\d+(?::.*)?|:.*|-20\d{6}|-20\d\d-\d\d-\d\d)+$/;
+  // Claude Code's own names: `opus`, `sonnet[1m]`.
+  const claudeFamily = /^(?:opus|sonnet|haiku|fable|mythos)(?:-\d|$)/;
   const id = model.toLowerCase().trim();
   const name = id
     .slice(id.lastIndexOf("/") + 1)
@@ -35,18 +44,6 @@ export function findModelRow<Row extends { readonly model: string }>(
 export function isClaude(model: string): boolean {
   return normaliseModel(model).startsWith("claude");
 }
-
-// OpenRouter, "Model variants", 2026-11.
-const variant = /:(?:batch|beta|exacto|extended|floor|free|nitro|online|thinking)$/;
-
-// `ft:`, `anthropic:`, an ARN without a path, then Bedrock's regions and vendors: `us.anthropic.`, `us-gov.anthropic.`.
-const reseller = /^(?:arn:.*:(?=[a-z])|[a-z_-]+:(?=[a-z]))?(?:(?!deepseek)[a-z]+(?:-[a-z]+)?\.(?=[a-z]))*/;
-
-// `[1m]`, Vertex's `@20260922`, Bedrock's `-v1:0`, the owner of a fine-tuned model, a date.
-const revision = /(?:\[\w*\]|@.*|(?<!claude|instant)-v\d+(?::.*)?|:.*|-20\d{6}|-20\d\d-\d\d-\d\d)+$/;
-
-/** Claude Code's own names: `opus`, `sonnet[1m]`. */
-const claudeFamily = /^(?:opus|sonnet|haiku|fable|mythos)(?:-\d|$)/;
 
 function normaliseClaude(name: string): string {
   return name

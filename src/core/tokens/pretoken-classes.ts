@@ -1,7 +1,7 @@
 import { pretokenClasses } from "./pretoken-classes.data.ts";
 
 /** The values for Lu Lt, Ll, Lm Lo, M, N, white space, line breaks and the rest, in this order. */
-export type ClassValues = readonly [number, number, number, number, number, number, number, number];
+type ClassValues = readonly [number, number, number, number, number, number, number, number];
 
 /** Returns a table from code point to the value of its class, for the code points below `size`. */
 export function classTable(size: number, values: ClassValues): Uint8Array {

@@ -23,13 +23,14 @@ export type DigestRenderer = (draft: HistoryDraft, options: DigestOptions) => st
 
 export function createDigestRenderer(counter: Counter): DigestRenderer {
   let work = createWork();
-  const nameSize = createSizer(counter);
+  const nameSize = createSizer(counter, " ");
+  const lineSize = createSizer(counter, "\n");
   return (draft, options) => {
     if (!work.isPartOf(draft)) work = createWork();
     work.read(draft);
     const gone = collect(draft, { work, hasIds: options.hasIds });
-    const listed = listNames(gone, createPurse(nameSize, options.names - frameTokens));
-    const lineSize = (line: string): number => counter.count(`\n${line}`);
+    // The words of a digest take 40 tokens, beside its entries.
+    const listed = listNames(gone, createPurse(nameSize, options.names - 40));
     const notes = createPurse(lineSize, Math.min(options.notes, options.lines)).take(goneNotes(draft));
     if (listed === undefined && notes.length === 0) return undefined;
     const left = notes.reduce((rest, note) => rest - lineSize(note), options.lines);
@@ -41,23 +42,19 @@ export function createDigestRenderer(counter: Counter): DigestRenderer {
   };
 }
 
-/** What the words of a digest take, beside its entries. */
-const frameTokens = 40;
-
 /** Returns the tokens of an entry and of the separator before it. */
 type Sizer = (entry: string) => number;
 
-/** The number of sizes to remember: those of a few digests. */
-const mostSizes = 10_000;
-
-/** Remembers the sizes of names, because most of them are in the next digest, too. */
-function createSizer(counter: Counter): Sizer {
+/** Remembers the sizes of entries, because most of them are in the next digest, too. */
+function createSizer(counter: Counter, separator: string): Sizer {
   const sizes = new Map<string, number>();
+  // Those of a few digests.
+  const maxSizes = 10_000;
   return (entry) => {
     const known = sizes.get(entry);
     if (known !== undefined) return known;
-    const size = counter.count(` ${entry}`);
-    if (sizes.size === mostSizes) sizes.clear();
+    const size = counter.count(separator + entry);
+    if (sizes.size === maxSizes) sizes.clear();
     sizes.set(entry, size);
     return size;
   };
@@ -66,28 +63,27 @@ function createSizer(counter: Counter): Sizer {
 /** Tokens to spend on entries. */
 interface Purse {
   readonly left: number;
-  /** Takes entries, in order, as far as they fit into `most` tokens; by default into all that are left. */
-  take(entries: Iterable<string>, most?: number): string[];
+  /** Takes entries, in order, as far as they fit into `limit` tokens; by default into all that are left. */
+  take(entries: Iterable<string>, limit?: number): string[];
 }
 
-/** The least that an entry takes. With less left there is no need to count another one. */
-const leastEntryTokens = 3;
-/** After this many entries that do not fit, no other is tried. */
-const mostMisses = 40;
-
-function createPurse(sizeOf: Sizer, tokens: number): Purse {
+function createPurse(measure: Sizer, tokens: number): Purse {
+  // The least that an entry takes. With less left there is no need to count another one.
+  const minEntryTokens = 3;
+  // After this many entries that do not fit, no other is tried.
+  const maxMisses = 40;
   let left = tokens;
   return {
     get left() {
       return left;
     },
-    take(entries, most = left) {
-      const kept = Math.max(0, left - most);
+    take(entries, limit = left) {
+      const kept = Math.max(0, left - limit);
       const taken: string[] = [];
       let misses = 0;
       for (const entry of entries) {
-        if (left - kept < leastEntryTokens || misses > mostMisses) break;
-        const size = sizeOf(entry);
+        if (left - kept < minEntryTokens || misses > maxMisses) break;
+        const size = measure(entry);
         if (size > left - kept) {
           misses++;
           continue;
@@ -100,18 +96,15 @@ function createPurse(sizeOf: Sizer, tokens: number): Purse {
   };
 }
 
-/** The share of the digest's names for those that the agent has not used yet. More of them cost more than they are
- *  worth. */
-const printedShare = 0.35;
-
 /** Edited files come first: the agent will come back to them. */
 function listNames(gone: Gone, purse: Purse): string | undefined {
-  const mostPrinted = printedShare * purse.left;
+  // Of names that the agent has not used yet, more cost more than they are worth.
+  const printedTokens = 0.35 * purse.left;
   const edited = purse.take(gone.edited);
   const calls = purse.take(gone.calls);
   const files = purse.take(gone.read, purse.left / 2);
   const names = purse.take(gone.names);
-  names.push(...purse.take(gone.printed, mostPrinted));
+  names.push(...purse.take(gone.printed, printedTokens));
   if (edited.length + files.length + names.length === 0) return undefined;
   const section = (title: string, entries: readonly string[]): string[] =>
     entries.length === 0 ? [] : [`${title}: ${entries.join(" ")}`];
@@ -138,60 +131,64 @@ interface Gone {
 
 /** Only single names pass: what a tool printed must not become an instruction. */
 const isEntry = (text: string): boolean => /^[\p{L}\p{N}_./\\:#@~+=-]{1,120}$/u.test(text);
-const mostTools = 8;
 
 /** Whether a name that the agent has not used is worth its tokens: not a long path, and not a number or a hash. */
-function isTelling(text: string): boolean {
+function isInformative(text: string): boolean {
   const digits = text.replace(/\D/g, "").length;
   return text.length <= 30 && 4 * digits < text.length && /[A-Za-z]{3}/.test(text);
 }
 
-/** A name that more results contain is part of the project's vocabulary. */
-const mostSources = 3;
-
-interface CollectOptions {
-  readonly work: Work;
-  readonly hasIds: boolean;
-}
-
-function collect(draft: HistoryDraft, { work, hasIds }: CollectOptions): Gone {
+function collect(draft: HistoryDraft, { work, hasIds }: { readonly work: Work; readonly hasIds: boolean }): Gone {
   const { calls, edited, opened, used, printed } = work;
   const request = {};
-  markStanding(draft, work, request);
-  const isGone = (name: Name): boolean => name.standsIn !== request && isEntry(textOfName(name));
-  const isPrinted = ({ results }: Name): boolean => results > 0;
+  markPresent(draft, work, request);
+  const isGone = (name: Name): boolean => name.presentIn !== request && isEntry(readName(name));
   const isFile = (name: Name): boolean => edited.has(name) || opened.has(name);
   const counted = [...calls].filter(([name]) => isEntry(name)).sort(([, some], [, others]) => others - some);
   const withId = (file: Name): string => {
     const place = hasIds ? opened.get(file) : undefined;
     const id = place && draft.messages[place.message]?.decisions.get(place.part)?.id;
-    return id === undefined ? textOfName(file) : `${textOfName(file)} ${id}`;
+    return id === undefined ? readName(file) : `${readName(file)} ${id}`;
   };
   return {
-    calls: counted.slice(0, mostTools).map(([name, count]) => `${count} ${name}`),
-    edited: latest(edited, isGone),
-    read: latest(opened.keys(), (file) => !edited.has(file) && isGone(file), withId),
-    names: latest(used, (name) => isPrinted(name) && !isFile(name) && isGone(name)),
-    printed: latest(printed, (name) => !used.has(name) && !isFile(name) && isGone(name) && isTelling(textOfName(name))),
+    calls: counted.slice(0, 8).map(([name, count]) => `${count} ${name}`),
+    edited: latest([[...edited]], isGone),
+    read: latest([[...opened.keys()]], (file) => !edited.has(file) && isGone(file), withId),
+    names: latest(used, (name) => isRare(name) && !isFile(name) && isGone(name)),
+    printed: latest(
+      printed,
+      (name) => isRare(name) && !name.isUsed && !isFile(name) && isGone(name) && isInformative(readName(name)),
+    ),
   };
 }
 
+/** Whether few enough results contain the name. One that more contain is part of the project's vocabulary. */
+function isRare({ results }: Name): boolean {
+  return results > 0 && results <= 3;
+}
+
+/** Yields the entries of names from the latest one on, each once. */
 function* latest(
-  names: Iterable<Name>,
+  groups: readonly (readonly Name[])[],
   isListed: (name: Name) => boolean,
-  entryOf: (name: Name) => string = textOfName,
+  write: (name: Name) => string = readName,
 ): Generator<string> {
-  const all = [...names];
-  for (let index = all.length - 1; index >= 0; index--) {
-    const name = all[index] as Name;
-    if (isListed(name)) yield entryOf(name);
+  const list = {};
+  for (let group = groups.length - 1; group >= 0; group--) {
+    const names = groups[group] as readonly Name[];
+    for (let index = names.length - 1; index >= 0; index--) {
+      const name = names[index] as Name;
+      if (name.seenFor === list) continue;
+      name.seenFor = list;
+      if (isListed(name)) yield write(name);
+    }
   }
 }
 
 /** Marks the names that the request still contains. */
-function markStanding({ messages }: HistoryDraft, { names }: Work, request: object): void {
+function markPresent({ messages }: HistoryDraft, { names }: Work, request: object): void {
   const mark = (some: readonly Name[]): void => {
-    for (const name of some) name.standsIn = request;
+    for (const name of some) name.presentIn = request;
   };
   for (const [index, { original, decisions, sent }] of messages.entries()) {
     if (sent === undefined) continue;
@@ -212,9 +209,9 @@ function markStanding({ messages }: HistoryDraft, { names }: Work, request: obje
 function* goneLines({ messages, boundary }: HistoryDraft, { edits, names }: Work): Generator<string> {
   const seen = new Set<string>();
   for (const [index, { original }] of messages.slice(boundary).entries())
-    for (const facts of names.in(original, boundary + index)) for (const line of linesOfEdit(facts)) seen.add(line);
+    for (const facts of names.in(original, boundary + index)) for (const line of readEditLines(facts)) seen.add(line);
   for (let index = edits.length - 1; index >= 0; index--) {
-    for (const line of linesOfEdit(edits[index] as PartFacts)) {
+    for (const line of readEditLines(edits[index] as PartFacts)) {
       if (seen.has(line)) continue;
       seen.add(line);
       yield line;
@@ -238,17 +235,14 @@ function* goneNotes({ messages, firstChanged }: HistoryDraft): Generator<string>
   }
 }
 
-const lineLength = { least: 8, most: 120 } as const;
-const noLines: readonly string[] = [];
-
 /** Returns the lines of a call that edits files, without the names of the files, which have their own place. */
-function linesOfEdit(facts: PartFacts): readonly string[] {
+function readEditLines(facts: PartFacts): readonly string[] {
   const { part, path, edited } = facts;
-  if (edited.length === 0) return noLines;
+  if (edited.length === 0) return [];
   facts.lines ??= textsOf(part)
-    .flatMap((text) => text.slice(0, mostCharacters).split("\n"))
+    .flatMap((text) => text.slice(0, maxCharacters).split("\n"))
     .map((line) => line.trim())
-    .filter(({ length }) => length >= lineLength.least && length <= lineLength.most)
+    .filter(({ length }) => length >= 8 && length <= 120)
     .filter((line) => line !== path && !edited.includes(line));
   return facts.lines;
 }
@@ -261,10 +255,10 @@ interface Work {
   readonly edited: ReadonlySet<Name>;
   /** The files that calls named, each with the place of the result. */
   readonly opened: ReadonlyMap<Name, PartPlace | undefined>;
-  /** The names in the agent's text and calls, except those that too many results contain. */
-  readonly used: ReadonlySet<Name>;
-  /** The names in results, except those that too many results contain. */
-  readonly printed: ReadonlySet<Name>;
+  /** The names in each of the agent's texts and calls. */
+  readonly used: readonly (readonly Name[])[];
+  /** The names in each result. */
+  readonly printed: readonly (readonly Name[])[];
   /** The calls that edited files. */
   readonly edits: readonly PartFacts[];
   /** Whether the history still begins with what was read. */
@@ -278,8 +272,8 @@ function createWork(): Work {
   const calls = new Map<string, number>();
   const edited = new Set<Name>();
   const opened = new Map<Name, PartPlace | undefined>();
-  const used = new Set<Name>();
-  const printed = new Set<Name>();
+  const used: (readonly Name[])[] = [];
+  const printed: (readonly Name[])[] = [];
   const edits: PartFacts[] = [];
   /** The file of each call whose result was not read yet. */
   const waiting = new Map<string, Name>();
@@ -287,7 +281,11 @@ function createWork(): Work {
     const { toolName = "call", callId = "" } = facts.part;
     calls.set(toolName, (calls.get(toolName) ?? 0) + 1);
     if (facts.edited.length > 0) edits.push(facts);
-    for (const file of facts.edited) moveToEnd(edited, names.file(file));
+    for (const path of facts.edited) {
+      const file = names.file(path);
+      edited.delete(file);
+      edited.add(file);
+    }
     if (facts.path === undefined) return;
     const file = names.file(facts.path);
     opened.delete(file);
@@ -296,45 +294,42 @@ function createWork(): Work {
   };
   const readResult = (facts: PartFacts, place: PartPlace): void => {
     const { callId = "" } = facts.part;
-    for (const name of facts.names) {
-      if (++name.results <= mostSources) moveToEnd(printed, name);
-      else if (printed.delete(name)) used.delete(name);
-    }
+    for (const name of facts.names) name.results++;
+    printed.push(facts.names);
     const file = waiting.get(callId);
     if (file !== undefined) opened.set(file, place);
     waiting.delete(callId);
   };
-  /** What the agent thinks is not used: only what it says and calls. */
   const readUsed = ({ names: some }: PartFacts): void => {
-    for (const name of some) if (name.results <= mostSources) moveToEnd(used, name);
+    for (const name of some) name.isUsed = true;
+    used.push(some);
   };
   const readMessage = (original: CountedMessage, message: number): void => {
     for (const [index, facts] of names.in(original, message).entries()) {
       const { part } = facts;
       if (part.kind === "tool_call") readCall(facts);
       if (part.kind === "tool_result") readResult(facts, { message, part: index });
-      if (original.role === "assistant" && hasOwnText(part)) readUsed(facts);
+      // What the agent thinks is not used: only what it says and calls.
+      const isUse = original.role === "assistant" && (part.kind === "text" || part.kind === "tool_call");
+      if (isUse) readUsed(facts);
     }
   };
   let next = 0;
   let chain: string | undefined;
   return {
-    ...{ names, calls, edited, opened, used, printed, edits },
+    names,
+    calls,
+    edited,
+    opened,
+    used,
+    printed,
+    edits,
     isPartOf: ({ messages, boundary }) => next <= boundary && messages[next - 1]?.chain === chain,
     read({ messages, boundary }) {
       for (; next < boundary; next++) readMessage((messages[next] as TrackedMessage).original, next);
       chain = messages[next - 1]?.chain;
     },
   };
-}
-
-function moveToEnd<Value>(values: Set<Value>, value: Value): void {
-  values.delete(value);
-  values.add(value);
-}
-
-function hasOwnText({ kind }: CountedPart): boolean {
-  return kind === "text" || kind === "tool_call";
 }
 
 /** A name, a path or an id in a history. Each is one object, whatever part it is found in. */
@@ -345,10 +340,14 @@ interface Name {
   end: number;
   /** How many results before the boundary contain it. */
   results: number;
+  /** Whether the agent used it before the boundary, in a text or a call. */
+  isUsed: boolean;
   /** The part in which it was found last. */
   foundIn: CountedPart | undefined;
   /** The request in which it was found last. */
-  standsIn: object | undefined;
+  presentIn: object | undefined;
+  /** The list for which it was last looked at. */
+  seenFor: object | undefined;
 }
 
 function setText(name: Name, within: string, { start, end }: Pick<Name, "start" | "end">): void {
@@ -357,7 +356,7 @@ function setText(name: Name, within: string, { start, end }: Pick<Name, "start" 
   name.end = end;
 }
 
-function textOfName({ within, start, end }: Name): string {
+function readName({ within, start, end }: Name): string {
   return within.slice(start, end);
 }
 
@@ -381,7 +380,7 @@ interface Names {
 }
 
 /** The characters of a text that are read. */
-const mostCharacters = 32_000;
+const maxCharacters = 32_000;
 
 /** Finds names by their hashes: creating and comparing the texts of all names in all results would take much longer than
  *  the rest of an epoch. If two names have the same hash, one of them may be left out. */
@@ -390,7 +389,16 @@ function createNames(): Names {
   const files = new Map<string, Name>();
   const read: { readonly message: CountedMessage; readonly facts: readonly PartFacts[] }[] = [];
   const create = (): Name => {
-    return { within: "", start: 0, end: 0, results: 0, foundIn: undefined, standsIn: undefined };
+    return {
+      within: "",
+      start: 0,
+      end: 0,
+      results: 0,
+      isUsed: false,
+      foundIn: undefined,
+      presentIn: undefined,
+      seenFor: undefined,
+    };
   };
   const at = (hash: number): Name => {
     const known = byHash.get(hash);
@@ -420,7 +428,7 @@ function createNames(): Names {
     const { path, edited } = filesOf(part);
     for (const each of path === undefined ? edited : [path, ...edited]) add(file(each));
     for (const whole of textsOf(part)) {
-      const text = whole.length > mostCharacters ? whole.slice(0, mostCharacters) : whole;
+      const text = whole.length > maxCharacters ? whole.slice(0, maxCharacters) : whole;
       visitNames(text, (start, end, hash) => {
         const name = at(hash);
         if (name.end === 0) setText(name, text, { start, end });

@@ -1,9 +1,9 @@
 /** The steps of the economic policies: clear parts of a turn, remove whole exchanges, shorten the newest results. */
 import type { CountedPart } from "../../../core/messages/index.ts";
-import { textOf } from "../apply-decisions.ts";
+import { readText } from "../apply-decisions.ts";
 import type { ReplaceDecision } from "../decision-log.ts";
 import { type Decide, decideParts, drop, type HistoryDraft, wholeMessage } from "../draft.ts";
-import { type DescribePart, describePart, isPlaceholder, type PlaceholderStyle, plain } from "../placeholders.ts";
+import { createDescriber, type DescribePart, isPlaceholder, type PlaceholderStyle, plain } from "../placeholders.ts";
 import type { TrackedMessage } from "../tracked-history.ts";
 import type { Exchange, PartPlace, ReadTurns, Turn, Turns } from "../turns.ts";
 
@@ -13,15 +13,15 @@ export interface TrimSteps {
   hasCalls(turn: Turn): boolean;
   /** Replaces the parts of a turn that are larger than the level's limits. */
   clearTurn(turn: Turn, level: ClearingLevel): void;
-  /** Clears the newest turn and its results part by part, until the size is at most `most`. */
-  clearNewest(most: number, level: ClearingLevel): void;
+  /** Clears the newest turn and its results part by part, until the size is at most `limit`. */
+  clearNewest(limit: number, level: ClearingLevel): void;
   collapseTurn(turn: Turn): void;
   stubAnswer(turn: Turn): void;
   keepRolesApart(): void;
   /** Finds the digest of an earlier epoch. */
   digest(): DigestStep;
-  /** Shortens the newest results, or the texts and inputs of the newest turn, until the size is at most `most`. */
-  shortenNewest(most: number, which: NewestParts): void;
+  /** Shortens the newest results, or the texts and inputs of the newest turn, until the size is at most `limit`. */
+  shortenNewest(limit: number, which: NewestParts): void;
 }
 
 export interface ScopeOptions {
@@ -45,12 +45,12 @@ export function createTrimSteps(draft: HistoryDraft, options: PassOptions): Trim
     turns: scope.turns.list,
     hasCalls: scope.turns.hasCalls,
     clearTurn: (turn, level) => clearTurn(draft, turn, scope, clearings[level]),
-    clearNewest: (most, level) => clearNewest(draft, scope, { most, clearing: clearings[level] }),
+    clearNewest: (limit, level) => clearNewest(draft, scope, { limit, clearing: clearings[level] }),
     collapseTurn: (turn) => collapseTurn(draft, turn, scope),
     stubAnswer: (turn) => stubAnswer(draft, turn, scope),
     keepRolesApart: () => keepRolesApart(draft),
-    digest: () => digestStep(draft, scope),
-    shortenNewest: (most, which) => shortenNewest(draft, newestParts(draft, scope, which), most),
+    digest: () => findDigest(draft, scope),
+    shortenNewest: (limit, which) => shortenNewest(draft, findNewestParts(draft, scope, which), limit),
   };
 }
 
@@ -66,13 +66,12 @@ interface Clearing {
   /** Whether to drop the thinking of the turn in progress. Providers want it back unchanged, so it goes last. */
   readonly lastThinking: boolean;
 }
+
 const never = Number.POSITIVE_INFINITY;
 const byAge: Clearing = { result: 200, call: 200, text: never, isDescribed: true, lastThinking: false };
 const inNeed: Clearing = { result: 200, call: 200, text: 60, isDescribed: true, lastThinking: false };
 /** Clears long answers to the person. */
 const longAnswer: Clearing = { ...byAge, result: never, call: never, text: 300 };
-/** Clears what is beside an answer, if space is needed. */
-const besideAnswer: Clearing = { ...inNeed, answer: longAnswer.text };
 /** One token more than a plain placeholder takes in the format where it takes most. */
 const everything: Clearing = { result: 15, call: 31, text: 6, isDescribed: false, lastThinking: false };
 
@@ -94,13 +93,17 @@ function clearTurn(draft: HistoryDraft, turn: Turn, scope: TrimScope, clearing: 
     if (scope.isPinned(index)) continue;
     decideParts(draft, index, (part, message) => {
       const limits = answers.has(part) ? { ...clearing, text } : clearing;
-      return decisionOn(part, index, { message, scope, clearing: limits });
+      return choose(part, index, { message, scope, clearing: limits });
     });
   }
 }
 
 /** Clears the newest turn and its results part by part, largest first, and only as much as needed. */
-function clearNewest(draft: HistoryDraft, scope: TrimScope, { most, clearing }: Need): void {
+function clearNewest(
+  draft: HistoryDraft,
+  scope: TrimScope,
+  { limit, clearing }: { readonly limit: number; readonly clearing: Clearing },
+): void {
   const parts: (readonly [number, CountedPart])[] = [];
   for (let index = scope.lastTurn; index < draft.messages.length; index++) {
     if (scope.isPinned(index)) continue;
@@ -108,37 +111,32 @@ function clearNewest(draft: HistoryDraft, scope: TrimScope, { most, clearing }: 
       if (index < scope.newest || !scope.isTrimmable(part, index)) parts.push([index, part]);
   }
   parts.sort(([, a], [, b]) => b.tokens - a.tokens);
-  for (let next = 0; next < parts.length && draft.size > most; ) {
+  for (let next = 0; next < parts.length && draft.size > limit; ) {
     const [message, first] = parts[next++] as (typeof parts)[number];
     const together = new Set([first]);
     // A part saves less than its tokens. While these do not suffice, the next part is needed too, and parts of one
     // message are cleared at once: each change reads the whole message again.
-    let missing = draft.size - most - first.tokens;
+    let missing = draft.size - limit - first.tokens;
     for (; missing > 0 && parts[next]?.[0] === message; next++) {
       const [, part] = parts[next] as (typeof parts)[number];
       together.add(part);
       missing -= part.tokens;
     }
     decideParts(draft, message, (part, tracked) =>
-      together.has(part) ? decisionOn(part, message, { message: tracked, scope, clearing }) : undefined,
+      together.has(part) ? choose(part, message, { message: tracked, scope, clearing }) : undefined,
     );
   }
 }
 
-interface Need {
-  /** Stops once the size is at most this. */
-  readonly most: number;
-  readonly clearing: Clearing;
-}
-
-interface Context {
-  readonly message: TrackedMessage;
-  readonly scope: TrimScope;
-  readonly clearing: Clearing;
-}
-
-function decisionOn(part: CountedPart, index: number, context: Context): Decide | undefined {
-  const { message, scope, clearing } = context;
+function choose(
+  part: CountedPart,
+  index: number,
+  {
+    message,
+    scope,
+    clearing,
+  }: { readonly message: TrackedMessage; readonly scope: TrimScope; readonly clearing: Clearing },
+): Decide | undefined {
   const replace = (least: number): Decide | undefined => {
     if (part.tokens < least || isPlaceholder(part)) return undefined;
     const placeholder = scope.placeholder(part);
@@ -157,7 +155,7 @@ function decisionOn(part: CountedPart, index: number, context: Context): Decide 
 function collapseTurn(draft: HistoryDraft, turn: Turn, scope: TrimScope): void {
   const exchange = scope.exchange(turn);
   if (exchange === undefined && scope.turns.hasCalls(turn)) {
-    clearTurn(draft, turn, scope, besideAnswer);
+    clearTurn(draft, turn, scope, { ...inNeed, answer: longAnswer.text });
     // Nothing here changes again.
     for (let index = turn.start; index < turn.next; index++) dropDigest(draft, index);
     return;
@@ -237,26 +235,25 @@ interface DigestStep {
   place(digest: string): void;
 }
 
-function digestStep(draft: HistoryDraft, scope: TrimScope): DigestStep {
-  const placed = draft.messages.findIndex((message, index) => index >= scope.settled && hasDigest(message));
+function findDigest(draft: HistoryDraft, scope: TrimScope): DigestStep {
+  const placed = draft.messages.findIndex(({ decisions }, index) => {
+    if (index < scope.settled || decisions.size === 0) return false;
+    for (const { decision } of decisions.values())
+      if (decision.action === "replace" && decision.digest !== undefined) return true;
+    return false;
+  });
   return {
     placed: placed < 0 ? draft.messages.length : placed,
     drop() {
       if (placed >= 0) dropDigest(draft, placed);
     },
     place(digest) {
-      const host = digestHost(draft, scope);
+      const host = findDigestHost(draft, scope);
       if (host === undefined) return;
       const { message, part, decide } = host;
-      draft.decide(message, new Map([[part, (id) => ({ ...decide(id), digest })]]));
+      draft.decide(message, new Map([[part, (createId) => ({ ...decide(createId), digest })]]));
     },
   };
-}
-
-function hasDigest({ decisions }: TrackedMessage): boolean {
-  for (const { decision } of decisions.values())
-    if (decision.action === "replace" && decision.digest !== undefined) return true;
-  return false;
 }
 
 function dropDigest(draft: HistoryDraft, index: number): void {
@@ -269,15 +266,15 @@ function dropDigest(draft: HistoryDraft, index: number): void {
 
 interface DigestHost extends PartPlace {
   /** Returns its decision without the digest. */
-  readonly decide: (id: string) => ReplaceDecision;
+  readonly decide: (createId: () => string) => ReplaceDecision;
   readonly isTrimmed: boolean;
 }
 
 /** Returns the last trimmed result before the boundary, or else the last one that may be trimmed. */
-function digestHost(draft: HistoryDraft, scope: TrimScope): DigestHost | undefined {
+function findDigestHost(draft: HistoryDraft, scope: TrimScope): DigestHost | undefined {
   let last: DigestHost | undefined;
   for (let message = draft.boundary - 1; message >= draft.collapsed; message--) {
-    for (const host of hostsIn(draft, message, scope)) {
+    for (const host of listHosts(draft, message, scope)) {
       if (host.isTrimmed) return host;
       last ??= host;
     }
@@ -285,7 +282,7 @@ function digestHost(draft: HistoryDraft, scope: TrimScope): DigestHost | undefin
   return last;
 }
 
-function hostsIn(draft: HistoryDraft, message: number, scope: TrimScope): DigestHost[] {
+function listHosts(draft: HistoryDraft, message: number, scope: TrimScope): DigestHost[] {
   const { original, decisions, sent } = draft.messages[message] as TrackedMessage;
   if (sent === undefined || scope.isPinned(message)) return [];
   return original.parts.flatMap((read, part): DigestHost[] => {
@@ -298,24 +295,21 @@ function hostsIn(draft: HistoryDraft, message: number, scope: TrimScope): Digest
 }
 
 /** Cuts the newest parts to what fits: all to one size, keeping their beginning and end. */
-const minKeptTokens = 100;
-const headShare = 0.7;
-/** The tokens of the note about the missing text and of the frame around it. */
-const noteTokens = 60;
-// Tokens are not spread evenly over a text, so the first cut may leave too much.
-const attempts = 4;
-
 function shortenNewest(draft: HistoryDraft, parts: readonly LongPart[], budget: number): void {
   if (parts.length === 0) return;
+  const minKeptTokens = 100;
+  // The tokens of the note about the missing text and of the frame around it.
+  const noteTokens = 60;
   const whole = parts.reduce((sum, { tokens }) => sum + tokens, 0);
   let room = whole - (draft.size - budget);
-  for (let attempt = 0; attempt < attempts && draft.size > budget; attempt++) {
-    const cap = Math.floor(capFor(parts, room) - noteTokens);
+  // Tokens are not spread evenly over a text, so the first cut may leave too much.
+  for (let attempt = 0; attempt < 4 && draft.size > budget; attempt++) {
+    const limit = Math.floor(findPartLimit(parts, room) - noteTokens);
     // A result may still be cleared. A user message that a program wrote is never erased, so it is cut as far as it goes.
-    const kept = Math.max(cap, minKeptTokens);
-    const cut = parts.filter(({ tokens, isErasable }) => tokens > kept + noteTokens && (cap === kept || !isErasable));
+    const kept = Math.max(limit, minKeptTokens);
+    const cut = parts.filter(({ tokens, isErasable }) => tokens > kept + noteTokens && (limit === kept || !isErasable));
     cutAll(draft, cut, kept);
-    if (cap < kept) return;
+    if (limit < kept) return;
     room -= draft.size - budget;
   }
 }
@@ -337,7 +331,7 @@ const newestKinds: Readonly<Record<NewestParts, ReadonlySet<CountedPart["kind"]>
 };
 
 /** Returns the parts that are still whole. A part without text, such as an image, cannot be shortened. */
-function newestParts(draft: HistoryDraft, scope: TrimScope, which: NewestParts): LongPart[] {
+function findNewestParts(draft: HistoryDraft, scope: TrimScope, which: NewestParts): LongPart[] {
   const parts: LongPart[] = [];
   const [first, end] = which === "own" ? [scope.lastTurn, scope.newest] : [scope.newest, draft.messages.length];
   for (let message = first; message < end; message++) {
@@ -347,7 +341,7 @@ function newestParts(draft: HistoryDraft, scope: TrimScope, which: NewestParts):
       const isErasable = newestKinds[which].has(read.kind);
       const isOne = isErasable || (which === "results" && scope.isTrimmable(read, message));
       if (!isOne || decisions.has(part) || scope.placeholder(read) === undefined) continue;
-      const text = textOf(read);
+      const text = readText(read);
       if (text !== "") parts.push({ message, part, tokens: read.tokens, text, isErasable });
     }
   }
@@ -355,7 +349,7 @@ function newestParts(draft: HistoryDraft, scope: TrimScope, which: NewestParts):
 }
 
 /** Returns the size limit with which all parts together fit. What small ones do not use is shared among the larger. */
-function capFor(parts: readonly LongPart[], room: number): number {
+function findPartLimit(parts: readonly LongPart[], room: number): number {
   let left = room;
   const sizes = parts.map(({ tokens }) => tokens).sort((a, b) => a - b);
   for (const [index, tokens] of sizes.entries()) {
@@ -371,7 +365,7 @@ function cutAll(draft: HistoryDraft, parts: readonly LongPart[], keptTokens: num
   const byMessage = new Map<number, Map<number, Decide>>();
   for (const { message, part, tokens, text } of parts) {
     const characters = Math.floor((text.length * keptTokens) / tokens);
-    const head = Math.floor(characters * headShare);
+    const head = Math.floor(characters * 0.7);
     const decisions = byMessage.get(message) ?? new Map<number, Decide>();
     byMessage.set(
       message,
@@ -400,7 +394,7 @@ interface TrimScope {
 }
 
 function createScope({ messages, collapsed }: HistoryDraft, options: PassOptions): TrimScope {
-  const describe = describePart({ style: options.placeholders, hasRecall: options.hasRecall });
+  const describe = createDescriber(options.placeholders, options.hasRecall);
   const turns = options.readTurns(messages, collapsed);
   const last = turns.list.at(-1);
   const isPinned = (index: number): boolean => {
@@ -409,7 +403,7 @@ function createScope({ messages, collapsed }: HistoryDraft, options: PassOptions
   };
   const isExcluded = (part: CountedPart): boolean => {
     if (options.excludeTools.size === 0) return false;
-    const name = (turns.callOf(part) ?? part).toolName;
+    const name = (turns.findCall(part) ?? part).toolName;
     return name !== undefined && options.excludeTools.has(name);
   };
   return {
@@ -422,9 +416,9 @@ function createScope({ messages, collapsed }: HistoryDraft, options: PassOptions
       const message = messages[index];
       if (part.kind !== "text" || message?.original.role !== "user") return false;
       const { isTrimmable } = options;
-      return isTrimmable === "machine-made" ? isMachineMade(textOf(part)) : isTrimmable(message.source, index);
+      return isTrimmable === "machine-made" ? isMachineMade(readText(part)) : isTrimmable(message.source, index);
     },
-    placeholder: (part) => (isExcluded(part) ? undefined : describe(part, turns.callOf)),
+    placeholder: (part) => (isExcluded(part) ? undefined : describe(part, turns.findCall)),
     exchange(turn) {
       const exchange = turns.exchange(turn);
       // A system message inside a conversation needs the message before it.
@@ -438,11 +432,9 @@ function createScope({ messages, collapsed }: HistoryDraft, options: PassOptions
   };
 }
 
-/** What coding agents put into user messages themselves (Claude Code, 2026-11). */
-const machineTags = ["task-notification", "system-reminder"];
-
-/** Whether a text consists of such blocks only. */
+/** Whether a text consists only of blocks that coding agents put into user messages themselves (Claude Code, 2026-11). */
 function isMachineMade(text: string): boolean {
+  const machineTags = ["task-notification", "system-reminder"];
   let rest = text.trim();
   if (rest === "") return false;
   while (rest !== "") {

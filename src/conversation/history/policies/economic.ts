@@ -55,13 +55,14 @@ interface EpochOptions extends EconomicOptions {
 function runEpoch(draft: HistoryDraft, budget: number, options: EpochOptions): void {
   const { protect } = options;
   const steps = createTrimSteps(draft, options);
-  const target = targetOf(draft, budget, options.lowWater);
-  const limit = firstProtected(draft, steps, { turns: protect.turns, tokens: protect.share * budget });
+  // The longer a session is compared with its budget, the more of it is gone anyway, and the more a deep cut saves.
+  const target = options.lowWater * Math.max(0.5, Math.min(1, budget / draft.originalSize)) * budget;
+  const limit = findFirstProtected(draft, steps, { turns: protect.turns, tokens: protect.share * budget });
   const pass = { draft, steps, budget };
   clearOldest(pass, { limit, target }, options);
   if (draft.size > runway * budget) makeRoom(pass, options, { limit, target });
   steps.keepRolesApart();
-  if (draft.size > budget) squeeze(draft, steps, { goal: runway * budget, most: budget });
+  if (draft.size > budget) squeeze(draft, steps, { goal: runway * budget, limit: budget });
   skipSettled(draft, steps);
   writeDigest(pass, options);
 }
@@ -69,7 +70,10 @@ function runEpoch(draft: HistoryDraft, budget: number, options: EpochOptions): v
 /** Writes the digest of what is gone into the last result that is trimmed. Leaves the previous digest as it is if the
  *  epoch changes only what comes after it, and writes none if the request is too large anyway. */
 function writeDigest({ draft, steps, budget }: Pass, options: EpochOptions): void {
-  const room = digestCeiling * budget - draft.size;
+  // If an epoch ends above this, the next one comes soon anyway.
+  const room = 0.85 * budget - draft.size;
+  // Shares of the message budget. Notes are part of the lines.
+  const digestShares = { names: 0.04, lines: 0.03, notes: 0.01 };
   const digest = steps.digest();
   const isFree = digest.placed >= draft.firstChanged && draft.firstChanged < draft.messages.length;
   if (!isFree || room <= 0) return;
@@ -85,18 +89,8 @@ function writeDigest({ draft, steps, budget }: Pass, options: EpochOptions): voi
   if (text !== undefined || options.needsDigest) digest.place(text ?? "[trimmed earlier]");
 }
 
-/** The longer a session is compared with its budget, the more of it is gone anyway, and the more a deep cut saves. */
-function targetOf(draft: HistoryDraft, budget: number, lowWater: number): number {
-  return lowWater * Math.max(0.5, Math.min(1, budget / draft.originalSize)) * budget;
-}
-
 /** A share of the budget. An epoch that ends above it would soon be followed by another one. */
 const runway = 0.7;
-/** A share of the budget. If an epoch ends above it, the digest is left out: the next epoch comes soon anyway. */
-const digestCeiling = 0.85;
-/** The share of the budget that exchanges with placeholders may take. They say little about old work, and every call
- *  pays for them. */
-const traceShare = 0.01;
 
 interface Pass {
   readonly draft: HistoryDraft;
@@ -105,7 +99,8 @@ interface Pass {
 }
 
 function clearOldest({ draft, steps, budget }: Pass, { limit, target }: Reach, options: EconomicOptions): void {
-  const trace = createTrace(draft, steps, traceShare * budget);
+  // Exchanges with placeholders say little about old work, and every call pays for them.
+  const addToTrace = createTrace(draft, steps, 0.01 * budget);
   let keepsThinking = options.bindsThinking;
   for (const [index, turn] of steps.turns.entries()) {
     if (turn.start < draft.boundary) continue;
@@ -117,7 +112,7 @@ function clearOldest({ draft, steps, budget }: Pass, { limit, target }: Reach, o
       keepsThinking = false;
     }
     draft.moveBoundary(turn.next);
-    trace.add(turn);
+    addToTrace(turn);
   }
 }
 
@@ -130,7 +125,9 @@ function makeRoom(pass: Pass, options: EconomicOptions, { limit, target }: Reach
   const last = unprotected.findLast(steps.hasCalls);
   for (const turn of unprotected) {
     if (draft.size <= target) break;
-    if (turn.start >= draft.collapsed && turn !== last) collapse(draft, turn, steps);
+    if (turn.start < draft.collapsed || turn === last) continue;
+    steps.collapseTurn(turn);
+    draft.moveCollapsed(turn.next);
   }
   for (const turn of unprotected) {
     if (draft.size <= target) break;
@@ -139,14 +136,11 @@ function makeRoom(pass: Pass, options: EconomicOptions, { limit, target }: Reach
   protectLess(pass, options);
 }
 
-/** The number of protected turns, step by step. */
-const shrinkingProtection = [5, 3, 2, 1];
-
 function protectLess({ draft, steps, budget }: Pass, { protect }: EconomicOptions): void {
   const need = runway * budget;
-  for (const turns of shrinkingProtection.filter((each) => each < protect.turns)) {
+  for (const turns of [5, 3, 2, 1].filter((each) => each < protect.turns)) {
     const tokens = (protect.share * budget * turns) / protect.turns;
-    for (const turn of steps.turns.slice(0, firstProtected(draft, steps, { turns, tokens }))) {
+    for (const turn of steps.turns.slice(0, findFirstProtected(draft, steps, { turns, tokens }))) {
       if (draft.size <= need) return;
       if (turn.start < draft.boundary) continue;
       steps.clearTurn(turn, "inNeed");
@@ -161,11 +155,6 @@ interface Reach {
   readonly target: number;
 }
 
-function collapse(draft: HistoryDraft, turn: Turn, steps: TrimSteps): void {
-  steps.collapseTurn(turn);
-  draft.moveCollapsed(turn.next);
-}
-
 /** Answers and user messages after the last removed exchange will not change either, so a cache marker may follow
  *  them. */
 function skipSettled(draft: HistoryDraft, steps: TrimSteps): void {
@@ -173,16 +162,9 @@ function skipSettled(draft: HistoryDraft, steps: TrimSteps): void {
   draft.moveCollapsed(Math.min(open?.start ?? draft.boundary, draft.boundary));
 }
 
-/** How far `squeeze` goes. Each of its steps runs only while the request is too large. */
-interface Squeeze {
-  /** The size at which to stop removing older content. */
-  readonly goal: number;
-  /** The size at which to stop removing the newest exchange. */
-  readonly most: number;
-}
-
-/** The window is a hard limit: trims what is left if cutting by age was not enough. */
-function squeeze(draft: HistoryDraft, steps: TrimSteps, { goal, most }: Squeeze): void {
+/** The window is a hard limit: trims what is left if cutting by age was not enough. Older content is removed until the
+ *  size is at most `goal`, and the newest exchange until it is at most `limit`. */
+function squeeze(draft: HistoryDraft, steps: TrimSteps, { goal, limit }: { goal: number; limit: number }): void {
   steps.digest().drop();
   const older = steps.turns.slice(0, -1);
   const eachOlder = (step: (turn: Turn) => void): void => {
@@ -197,47 +179,41 @@ function squeeze(draft: HistoryDraft, steps: TrimSteps, { goal, most }: Squeeze)
   steps.keepRolesApart();
   eachOlder((turn) => steps.clearTurn(turn, "everything"));
   eachOlder((turn) => steps.stubAnswer(turn));
-  if (draft.size <= most) return;
-  steps.shortenNewest(most, "results");
-  steps.shortenNewest(most, "own");
-  steps.clearNewest(most, "everything");
-  steps.clearNewest(most, "lastResort");
+  if (draft.size <= limit) return;
+  steps.shortenNewest(limit, "results");
+  steps.shortenNewest(limit, "own");
+  steps.clearNewest(limit, "everything");
+  steps.clearNewest(limit, "lastResort");
 }
 
-/** The exchanges that have placeholders. If they take more tokens than allowed, the oldest are removed. */
-interface Trace {
-  /** Adds a turn that was just cleared. */
-  add(turn: Turn): void;
-}
-
-function createTrace(draft: HistoryDraft, steps: TrimSteps, mostTokens: number): Trace {
+/** Keeps the exchanges that have placeholders. If they take more than `maxTokens`, the oldest are removed. Returns a
+ *  function that adds a turn that was just cleared. */
+function createTrace(draft: HistoryDraft, steps: TrimSteps, maxTokens: number): (turn: Turn) => void {
   const { messages, collapsed, boundary } = draft;
-  const held = steps.turns.filter(({ start }) => start >= collapsed && start < boundary);
+  const kept = steps.turns.filter(({ start }) => start >= collapsed && start < boundary);
   let tokens = 0;
-  for (const turn of held) tokens += weightOf(messages, turn);
+  for (const turn of kept) tokens += weighTurn(messages, turn);
   const shrink = (): void => {
-    while (tokens > mostTokens && held.length > 1) {
-      const [oldest, ...later] = held as [Turn, ...Turn[]];
+    while (tokens > maxTokens && kept.length > 1) {
+      const [oldest, ...later] = kept as [Turn, ...Turn[]];
       // The digest needs a trimmed result to stand in.
       if (steps.hasCalls(oldest) && !later.some(steps.hasCalls)) return;
-      held.shift();
-      tokens -= weightOf(messages, oldest);
+      kept.shift();
+      tokens -= weighTurn(messages, oldest);
       steps.collapseTurn(oldest);
       draft.moveCollapsed(oldest.next);
     }
   };
   shrink();
-  return {
-    add(turn) {
-      held.push(turn);
-      tokens += weightOf(messages, turn);
-      shrink();
-    },
+  return (turn) => {
+    kept.push(turn);
+    tokens += weighTurn(messages, turn);
+    shrink();
   };
 }
 
 /** Returns the tokens of a turn and its results as they are sent, without what the person wrote in between. */
-function weightOf(messages: readonly TrackedMessage[], { start, next }: Turn): number {
+function weighTurn(messages: readonly TrackedMessage[], { start, next }: Turn): number {
   let weight = 0;
   for (let index = start; index < next; index++) {
     const { original, tokens, sent } = messages[index] as TrackedMessage;
@@ -249,16 +225,13 @@ function weightOf(messages: readonly TrackedMessage[], { start, next }: Turn): n
   return weight;
 }
 
-/** How much of the newest history to trim last. */
-interface Protection {
-  /** The number of assistant turns, counted from the end. */
-  readonly turns: number;
-  readonly tokens: number;
-}
-
 /** Returns the index of the first protected turn. The newest turn is always protected. Older ones are protected while
  *  their number and their tokens, with everything that follows, are within the limits. */
-function firstProtected({ messages }: HistoryDraft, { turns }: TrimSteps, protection: Protection): number {
+function findFirstProtected(
+  { messages }: HistoryDraft,
+  { turns }: TrimSteps,
+  protection: { readonly turns: number; readonly tokens: number },
+): number {
   let first = turns.length;
   let tokens = 0;
   let read = messages.length;
@@ -270,6 +243,3 @@ function firstProtected({ messages }: HistoryDraft, { turns }: TrimSteps, protec
   }
   return Math.min(first, Math.max(0, turns.length - 1));
 }
-
-/** Shares of the message budget. Notes are part of the lines. */
-const digestShares = { names: 0.04, lines: 0.03, notes: 0.01 } as const;

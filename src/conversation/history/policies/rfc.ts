@@ -9,7 +9,6 @@ import {
   isSameJson,
   type MessageLens,
   type PartEdit,
-  type Piece,
 } from "../../../core/messages/index.ts";
 import { decideParts, drop, type HistoryDraft } from "../draft.ts";
 import { plain, plainPlaceholder } from "../placeholders.ts";
@@ -99,54 +98,38 @@ function isResult({ kind, isFramed }: CountedPart): boolean {
   return kind === "tool_result" && isFramed !== true;
 }
 
-/** The RFC's estimate for a message of any format. For the RFC's own shape it equals `tokensOf`. */
-interface MessageEstimate {
-  /** `tool` for results, in whatever role the format puts them. */
-  readonly role: CountedMessage["role"];
-  readonly full: number;
-  readonly trimmed: number;
-}
-
-function estimateMessage({ role, parts }: CountedMessage, source: object): MessageEstimate {
+/** Estimates a message of any format as the RFC does. For the RFC's own shape the result equals that of `countTokens`. The
+ *  role is `tool` for results, in whatever role the format puts them. */
+function estimateMessage(
+  { role, parts }: CountedMessage,
+  source: object,
+): { readonly role: CountedMessage["role"]; readonly full: number; readonly trimmed: number } {
   const isPlain = "content" in source && typeof source.content === "string";
   const overhead = isPlain ? 0 : rfcCosts.part;
   let full = rfcCosts.message;
   let trimmed = rfcCosts.message;
   let hasResult = false;
   for (const part of parts) {
-    const tokens = overhead + tokensOf(part);
-    full += tokens;
-    trimmed += isDropped(part, role) ? 0 : overhead + (placeholderTokens(part, role) ?? tokensOf(part));
+    const tokens = estimatePart(part);
+    full += overhead + tokens;
+    const isDropped = part.kind === "thinking" && role === "assistant" && part.isBound !== true;
+    trimmed += isDropped ? 0 : overhead + (placeholderTokens(part, role) ?? tokens);
     hasResult ||= isResult(part);
   }
   return { role: hasResult && role !== "assistant" ? "tool" : role, full, trimmed };
 }
 
-function tokensOf(part: CountedPart): number {
-  if (isResult(part)) return rfcCosts.ofBytes(bytesOf(part.pieces) + rfcCosts.wrapperBytes) + pictures(part.pieces);
-  return rfcCosts.ofBytes(bytesOf(part.pieces)) + pictures(part.pieces);
-}
-
-function bytesOf(pieces: readonly Piece[]): number {
-  let bytes = 0;
-  for (const piece of pieces) {
-    if (piece.kind === "tool_call") bytes += callBytes(piece) + rfcCosts.wrapperBytes;
-    else if ("text" in piece) bytes += Buffer.byteLength(piece.text);
+function estimatePart(part: CountedPart): number {
+  let bytes = isResult(part) ? rfcCosts.wrapperBytes : 0;
+  let pictures = 0;
+  for (const piece of part.pieces) {
+    if (piece.kind === "tool_call") {
+      const json = typeof piece.args === "string" ? piece.args : (JSON.stringify(piece.args) ?? "");
+      bytes += Buffer.byteLength(piece.name) + Buffer.byteLength(json) + rfcCosts.wrapperBytes;
+    } else if ("text" in piece) bytes += Buffer.byteLength(piece.text);
+    if (piece.kind === "image" || piece.kind === "document") pictures++;
   }
-  return bytes;
-}
-
-function callBytes({ name, args }: Extract<Piece, { kind: "tool_call" }>): number {
-  const json = typeof args === "string" ? args : (JSON.stringify(args) ?? "");
-  return Buffer.byteLength(name) + Buffer.byteLength(json);
-}
-
-function pictures(pieces: readonly Piece[]): number {
-  return rfcCosts.image * pieces.filter(({ kind }) => kind === "image" || kind === "document").length;
-}
-
-function isDropped(part: CountedPart, role: string): boolean {
-  return part.kind === "thinking" && role === "assistant" && part.isBound !== true;
+  return rfcCosts.ofBytes(bytes) + rfcCosts.image * pictures;
 }
 
 /** Returns undefined for a part that trimming does not change. */
@@ -166,7 +149,8 @@ export function createPreparation(): Required<Policy>["prepare"] {
     const { prepared, sources, starts, joined } = state;
     const common = Math.min(prepared.length, messages.length);
     const first = Math.min(known, common);
-    const settled = Math.max(first, common - edited);
+    // Clients edit their newest messages in place. Those that were the newest on the previous call are read again.
+    const settled = Math.max(first, common - 8);
     const knownJoined = state.places[first] ?? joined.length;
     const same = followSame(state, messages, { first, settled });
     const from = firstOfRun(starts, same);
@@ -184,9 +168,6 @@ export function createPreparation(): Required<Policy>["prepare"] {
     return { messages: joined, known: kept };
   };
 }
-
-// Clients edit their newest messages in place. Those that were the newest on the previous call are read again.
-const edited = 8;
 
 interface State {
   readonly lens: MessageLens | undefined;

@@ -225,6 +225,8 @@ function readList(value: unknown, path: string): Piece[] {
 
 /** Reads a file or an image, in a message or in a result. */
 function readFile(part: Fields, path: string): Piece {
+  // The size of an image is near its start, after the metadata of a camera.
+  const imageHeadBytes = 196_608;
   const mediaType = typeof part.mediaType === "string" ? part.mediaType : String(part.type);
   const data = Object(part.image ?? part.data ?? part.url);
   if (data.type === "text") return { kind: "text", text: stringAt(data, "text", `${path}.data`) };
@@ -233,9 +235,6 @@ function readFile(part: Fields, path: string): Piece {
   if (/^(?:audio|video)/.test(mediaType)) return { kind: "image", data: undefined };
   return { kind: "document", data: base64Of(data, Number.POSITIVE_INFINITY) };
 }
-
-// The size of an image is near its start, after the metadata of a camera.
-const imageHeadBytes = 196_608;
 
 /** `data` is boxed: a string, a URL, bytes, one of these in a wrapper with a type, or a provider's reference. */
 function base64Of(data: object, maxBytes: number): string | undefined {

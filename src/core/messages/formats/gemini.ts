@@ -2,7 +2,7 @@
  *  is. Calls and responses often have no id; then they are paired by name and order. */
 import type { Fields } from "../../text/index.ts";
 import { failAt, fieldsAt, jsonAt, roleAt, stringAt, typeName } from "../fields.ts";
-import type { MessageFormat, Part, PartKind, Piece } from "../message-format.ts";
+import type { MessageFormat, PartKind, Piece } from "../message-format.ts";
 import { hostedToolTokens } from "./openai-parts.ts";
 import { createPart, editBlocks, nameIn, refuseReplace, trimmedInput, withField } from "./part.ts";
 
@@ -38,7 +38,20 @@ export const geminiFormat: MessageFormat = {
     };
     const read = parts.map((value, index) => {
       const partPath = `${path}.parts[${index}]`;
-      return readPart(fieldsAt(value, partPath), partPath, nameCall);
+      const part = fieldsAt(value, partPath);
+      const kind = getKind(part);
+      if (kind !== "tool_call" && kind !== "tool_result") {
+        return createPart({ kind, pieces: [...readContent(part, partPath), ...sealedIn(part)], value: part });
+      }
+      const key = kind === "tool_call" ? "functionCall" : "functionResponse";
+      const fields = fieldsAt(part[key], `${partPath}.${key}`);
+      const name = stringAt(fields, "name", `${partPath}.${key}`);
+      const pieces: Piece[] =
+        kind === "tool_call"
+          ? [{ kind, name, args: fields.args ?? {}, path: `${partPath}.${key}.args` }]
+          : readResponse(fields, `${partPath}.${key}`);
+      const callId = nameIn(fields.id) ?? nameCall(name);
+      return createPart({ kind, pieces: [...pieces, ...sealedIn(part)], value: part, callId, toolName: name });
     });
     return { role: role === "model" ? "assistant" : "user", parts: read, separators: parts.length };
   },
@@ -101,22 +114,6 @@ export function isGivenId(callId: string): boolean {
 /** Whether the id was made here, because the call has none. */
 export function isUnnamed(callId: string): boolean {
   return callId.startsWith(unnamedPrefix);
-}
-
-function readPart(part: Fields, path: string, nameCall: (name: string) => string): Part {
-  const kind = getKind(part);
-  if (kind !== "tool_call" && kind !== "tool_result") {
-    return createPart({ kind, pieces: [...readContent(part, path), ...sealedIn(part)], value: part });
-  }
-  const key = kind === "tool_call" ? "functionCall" : "functionResponse";
-  const fields = fieldsAt(part[key], `${path}.${key}`);
-  const name = stringAt(fields, "name", `${path}.${key}`);
-  const pieces: Piece[] =
-    kind === "tool_call"
-      ? [{ kind, name, args: fields.args ?? {}, path: `${path}.${key}.args` }]
-      : readResponse(fields, `${path}.${key}`);
-  const callId = nameIn(fields.id) ?? nameCall(name);
-  return createPart({ kind, pieces: [...pieces, ...sealedIn(part)], value: part, callId, toolName: name });
 }
 
 function getKind(part: Fields): PartKind {

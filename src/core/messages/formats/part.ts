@@ -6,7 +6,7 @@ import { isSameJson } from "../json-snapshot.ts";
 import type { Part, PartEdits, PartReplacement, Piece } from "../message-format.ts";
 
 /** Sets the text of a block, or its input. Returns the same block if it already has that. */
-export type ReplaceBlock = (block: Fields, replacement: PartReplacement) => Fields;
+type ReplaceBlock = (block: Fields, replacement: PartReplacement) => Fields;
 
 export function editContent(message: Fields, edits: PartEdits, replace: ReplaceBlock): Fields | undefined {
   if (edits.size === 0) return message;

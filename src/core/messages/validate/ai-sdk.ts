@@ -20,21 +20,26 @@ const pairing: Pairing = {
   lack: "no tool-result before the next message",
 };
 
-const partRole = allowRoles(
-  new Map<string, readonly Role[]>([
-    ["text", ["user", "assistant"]],
-    ["image", ["user"]],
-    ["file", ["user", "assistant"]],
-    ["reasoning", ["assistant"]],
-    ["tool-call", ["assistant"]],
-    ["tool-result", ["assistant", "tool"]],
-    ["tool-approval-request", ["assistant"]],
-    ["tool-approval-response", ["tool"]],
-  ]),
-);
-
 export const aiSdkRules: RuleSet = {
-  always: [(request) => checkIds(request, pairing), checkCalls, checkApprovals, eachBlock([partRole])],
+  always: [
+    (request) => checkIds(request, pairing),
+    checkCalls,
+    checkApprovals,
+    eachBlock([
+      allowRoles(
+        new Map<string, readonly Role[]>([
+          ["text", ["user", "assistant"]],
+          ["image", ["user"]],
+          ["file", ["user", "assistant"]],
+          ["reasoning", ["assistant"]],
+          ["tool-call", ["assistant"]],
+          ["tool-result", ["assistant", "tool"]],
+          ["tool-approval-request", ["assistant"]],
+          ["tool-approval-response", ["tool"]],
+        ]),
+      ),
+    ]),
+  ],
   strict: [(request) => findReusedIds(request, pairing)],
 };
 

@@ -239,14 +239,16 @@ function findMarked({ fields, turns }: CheckedRequest): Marked[] {
   if (Array.isArray(fields?.system)) addMarked(fields.system, { path: "system", marked, isNested: false });
   for (const turn of turns) {
     const blocks = getBlocks(turn);
-    if (blocks.some(mayBeMarked)) addMarked(blocks, { path: `${turn.path}.content`, marked, isNested: false });
+    // Most messages have no marker. No path is built for them.
+    if (
+      blocks.some(
+        ({ cache_control, content, citations }) =>
+          isMarker(cache_control) || Array.isArray(content) || Array.isArray(citations),
+      )
+    )
+      addMarked(blocks, { path: `${turn.path}.content`, marked, isNested: false });
   }
   return marked;
-}
-
-/** Most messages have no marker. No path is built for them. */
-function mayBeMarked({ cache_control, content, citations }: Fields): boolean {
-  return isMarker(cache_control) || Array.isArray(content) || Array.isArray(citations);
 }
 
 function addMarked(

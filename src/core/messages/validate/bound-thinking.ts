@@ -6,7 +6,7 @@ import { blockForm, blocksIn, contentForm, findBindingChange } from "../bound-pr
 import { type Problem, problem } from "./rule-set.ts";
 
 /** Checks requests in the order in which they were sent. Call it for each. */
-export type CheckBinding = (request: Fields) => Problem | undefined;
+type CheckBinding = (request: Fields) => Problem | undefined;
 
 /** Returns a check that knows the requests before. It names the first block of a request that the provider would refuse,
  *  and each block once. */

@@ -152,12 +152,10 @@ function findMessages(request: object, format: FormatName | undefined) {
   });
 }
 
-interface FormatHints extends ValidateOptions {
-  readonly model: string | undefined;
-  readonly key: MessagesKey;
-}
-
-function findFormat(messages: readonly unknown[], { provider, format, model, key }: FormatHints): MessageFormat {
+function findFormat(
+  messages: readonly unknown[],
+  { provider, format, model, key }: ValidateOptions & { readonly model: string | undefined; readonly key: MessagesKey },
+): MessageFormat {
   if (format !== undefined) {
     const other = provider === "anthropic" ? ["openai", "responses"] : ["anthropic"];
     if (provider !== undefined && other.includes(format)) {

@@ -14,15 +14,19 @@ const pairing: Pairing = {
   lack: "no tool_result directly after its message",
 };
 
-const partRole = allowRoles(
-  new Map([
-    ["tool_use", ["assistant"]],
-    ["tool_call", ["assistant"]],
-    ["tool_result", ["tool"]],
-  ]),
-);
-
 export const rfcRules: RuleSet = {
-  always: [(request) => checkPairing(request, pairing), eachBlock([partRole]), (request) => checkIds(request, pairing)],
+  always: [
+    (request) => checkPairing(request, pairing),
+    eachBlock([
+      allowRoles(
+        new Map([
+          ["tool_use", ["assistant"]],
+          ["tool_call", ["assistant"]],
+          ["tool_result", ["tool"]],
+        ]),
+      ),
+    ]),
+    (request) => checkIds(request, pairing),
+  ],
   strict: [(request) => findReusedIds(request, pairing)],
 };

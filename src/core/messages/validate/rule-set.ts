@@ -47,7 +47,7 @@ export function quoteValue(value: unknown): string {
   return JSON.stringify(value) ?? "undefined";
 }
 
-export interface BlockPlace {
+interface BlockPlace {
   readonly turn: CheckedMessage;
   readonly index: number;
 }

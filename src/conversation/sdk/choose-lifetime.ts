@@ -6,7 +6,7 @@
  *
  *  Whatever the pauses are, a conversation never costs more than 1.02 of what it would have cost with 5 minutes, if the
  *  cache works as in `createCacheSimulator` and each request continues the last one to its end. */
-import type { ModelPrice, Ttl } from "./prices.ts";
+import type { ModelPrice, Ttl } from "../../core/billing/index.ts";
 
 /** What is known about the pauses and the cache of one conversation. */
 export interface LifetimeState {

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { createCacheSimulator } from "./cache-simulator.ts";
+import type { BillableBlock } from "../../core/billing/index.ts";
+import { createCacheSimulator, priceOf, type Ttl } from "../../core/billing/index.ts";
 import { chooseLifetime, hasAnchor, type LifetimeState } from "./choose-lifetime.ts";
-import type { BillableBlock } from "./prefix-chain.ts";
-import { priceOf, type Ttl } from "./prices.ts";
 
 const minute = 60_000;
 const model = "claude-sonnet-5";
