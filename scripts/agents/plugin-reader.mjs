@@ -97,7 +97,7 @@ function originalIn(recalled) {
 }
 
 async function readBack(messages, { recall, labelled = (input) => input }) {
-  const { labelOf } = await import("../../dist/conversation/intake/read-call.js");
+  const { nameCall } = await import("../../dist/conversation/intake/read-call.js");
   const reader = createDeltaReader(await import("../../dist/conversation/intake/result-lines.js"));
   const blocks = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
   const calls = new Map(blocks.filter(({ type }) => type === "tool_use").map((block) => [block.id, block]));
@@ -115,7 +115,7 @@ async function readBack(messages, { recall, labelled = (input) => input }) {
     if (lines !== undefined && lines.join("\n").trimStart() !== reader.linesOf(whole).join("\n").trimStart())
       wrong.push(text.slice(0, 600));
     reader.see(
-      labelOf({ tool: name, input: labelled(input) }),
+      nameCall({ tool: name, input: labelled(input) }),
       whole,
       input.content === undefined ? [] : [input.content],
     );

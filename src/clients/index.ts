@@ -32,9 +32,9 @@ export {
   type PluginClient,
   type PluginPlace,
   type PluginSettings,
-  type PluginTool,
 } from "./plugins/plugin.ts";
-export { forgetPluginSessions, listPluginSessions, type PluginSession } from "./plugins/plugin-sessions.ts";
+export { listPluginSessions, type PluginSession } from "./plugins/plugin-sessions.ts";
 export type { PruneReport } from "./prune-store.ts";
+export type { SessionChoice } from "./remove-sessions.ts";
 export { guardCall, verdictOn } from "./spend/guard.ts";
 export { statusLine } from "./spend/status-line.ts";

@@ -6,7 +6,7 @@ import { isNumber, readAge, readJson } from "../core/text/index.ts";
 import type { Environment } from "../host/index.ts";
 import { type PrunedNebula, pruneNebulas } from "../plans/nebula/index.ts";
 import { forgetServer, runningSessions } from "../results/mcp/index.ts";
-import { deleteSession, listStoredSessions, pruneOrphans, type StoredSession } from "../results/session/index.ts";
+import { deleteSession, listStoredSessions, pruneOrphans } from "../results/session/index.ts";
 import { forgetPluginSessions, listPluginSessions } from "./plugins/plugin-sessions.ts";
 
 /** What a prune deletes, and what it keeps although it is old. */
@@ -48,12 +48,17 @@ interface PruneOptions {
  *  and events before that time or older than 30 days. Keeps what a running server has open, results that a newer session
  *  uses, and nebulas that can be resumed. Collections that this version does not know stay as they are. */
 export async function pruneStore(store: MaintainedStore, options: PruneOptions): Promise<PruneReport> {
-  const { before, dryRun, now = Date.now } = options;
+  const { before, dryRun, env, now = Date.now } = options;
   const { old, kept } = await chooseSessions(store, before);
   for (const { id } of dryRun ? [] : old) {
     await deleteSession(store, id);
     await forgetHistory(store, id);
     await forgetServer(store, id);
+  }
+  const oldPlugins = (await listPluginSessions(store)).filter(({ lastUsed }) => Date.parse(lastUsed) < before);
+  if (!dryRun && oldPlugins.length > 0) {
+    const sessionIds = new Set(oldPlugins.map(({ sessionId }) => sessionId));
+    await forgetPluginSessions(store, { sessionIds, env });
   }
   const nebulas = await pruneNebulas(store, options);
   const unfinished = nebulas
@@ -62,20 +67,12 @@ export async function pruneStore(store: MaintainedStore, options: PruneOptions):
   return {
     sessions: old,
     originals: await pruneIntake(store, options),
-    pluginSessions: await prunePluginSessions(store, options),
+    pluginSessions: oldPlugins.length,
     nebulas: nebulas.filter(({ isFinished }) => isFinished),
     orphans: await pruneOrphans(store, options),
     events: await pruneEvents(store, { before: Math.max(before, now() - eventLifeMs), dryRun }),
     kept: [...kept, ...unfinished],
   };
-}
-
-async function prunePluginSessions(store: MaintainedStore, { before, dryRun, env }: PruneOptions): Promise<number> {
-  const isOld = ({ lastUsed }: { readonly lastUsed: string }): boolean => Date.parse(lastUsed) < before;
-  const old = (await listPluginSessions(store)).filter(isOld);
-  const sessionIds = new Set(old.map(({ sessionId }) => sessionId));
-  if (!dryRun && sessionIds.size > 0) await forgetPluginSessions(store, { sessionIds, env });
-  return old.length;
 }
 
 async function chooseSessions(
@@ -86,15 +83,18 @@ async function chooseSessions(
   const histories = await listHistoryUses(store);
   const written = new Map((await store.listFacts("sessions")).map((facts) => [facts.key, facts.written]));
   const running = await runningSessions(store);
-  const lastUse = (id: string): number =>
-    Math.max(timeOf(stored.get(id)) ?? written.get(id) ?? 0, histories.get(id) ?? 0);
+  const findLastUse = (id: string): number => {
+    const lastUsed = stored.get(id)?.lastUsed;
+    const time = lastUsed === undefined ? written.get(id) : Date.parse(lastUsed);
+    return Math.max(time ?? 0, histories.get(id) ?? 0);
+  };
   const ids = [...new Set([...stored.keys(), ...histories.keys()])];
-  const isOld = (id: string): boolean => lastUse(id) < before;
+  const isOld = (id: string): boolean => findLastUse(id) < before;
   /** Results that somebody still uses, with one of the users. */
   const used = new Map(
     ids
       .filter((id) => !isOld(id) || running.has(id))
-      .flatMap((id) => groupsOf(stored.get(id)).map((group) => [group, id])),
+      .flatMap((id) => (stored.get(id)?.resultsOf ?? []).map((group) => [group, id])),
   );
   const reasonToKeep = (id: string): string | undefined => {
     const pid = running.get(id);
@@ -107,24 +107,17 @@ async function chooseSessions(
     old: candidates
       .filter(({ reason }) => reason === undefined)
       .map(({ id }) => ({
-        ...{ id, calls: stored.get(id)?.calls ?? 0, lastUsed: lastUse(id), isTrimmed: histories.has(id) },
+        id,
+        calls: stored.get(id)?.calls ?? 0,
+        lastUsed: findLastUse(id),
+        isTrimmed: histories.has(id),
       })),
     kept: candidates.flatMap(({ id, reason }) => (reason === undefined ? [] : [{ id, reason }])),
   };
 }
 
-function timeOf(session: StoredSession | undefined): number | undefined {
-  return session?.lastUsed === undefined ? undefined : Date.parse(session.lastUsed);
-}
-
-function groupsOf(session: StoredSession | undefined): readonly string[] {
-  return session?.resultsOf ?? [];
-}
-
-/** A prune reads the names of all records, so it runs at most this often. */
-const pauseMs = 86_400_000;
-
-/** Prunes a store by the retention of the configuration, unless somebody has done so within a day. */
+/** Prunes a store by the retention of the configuration, unless somebody has done so within a day: a prune reads the names
+ *  of all records. */
 export async function pruneByRetention(
   store: MaintainedStore,
   {
@@ -137,7 +130,7 @@ export async function pruneByRetention(
   const time = now();
   let isDue = false;
   await store.update("upkeep", "pruned", (text) => {
-    isDue = time - (readJson(text, isNumber) ?? 0) >= Math.min(pauseMs, age);
+    isDue = time - (readJson(text, isNumber) ?? 0) >= Math.min(86_400_000, age);
     return isDue ? String(time) : text!;
   });
   return isDue ? pruneStore(store, { before: time - age, dryRun: false, env, now }) : undefined;

@@ -19,8 +19,15 @@ const chosen = { trims: false, images: 0 };
 const hookNote = "1\t[plimsoll shortens this result. To see it, make the same call again.]";
 const longText = textWith(/^[\s\S]{600}/);
 const otherTools = [
-    ...["WebSearch", "TaskOutput", "BashOutput", "ReadMcpResourceTool", "ListMcpResourcesTool", "LSP", "PowerShell"],
-    ...["Skill", "Monitor"],
+    "WebSearch",
+    "TaskOutput",
+    "BashOutput",
+    "ReadMcpResourceTool",
+    "ListMcpResourcesTool",
+    "LSP",
+    "PowerShell",
+    "Skill",
+    "Monitor",
 ];
 function textWith(text) {
     return [text, { text }];
@@ -41,66 +48,68 @@ async function shortenOther($, row, next) {
     return row.message.content.some(({ is_error }) => is_error) ? next(row) : shorten($, row, next);
 }
 async function shorten($, row, next) {
-    return next(await changed($, row, "append"));
+    return next(await changeRow($, row, "append"));
 }
 async function complete($, row, next) {
-    return next(await changed($, row, "complete"));
+    return next(await changeRow($, row, "complete"));
 }
-async function changed($, row, request) {
+async function changeRow($, row, request) {
     try {
-        const session_id = await $.session.id();
         const content = [];
-        for (const block of row.message.content)
-            content.push(await changedBlock($, block, { row, session_id, request }));
+        for (const block of row.message.content) {
+            if (readText(block) === undefined)
+                content.push(block);
+            else
+                content.push(request === "append" ? await shortenBlock($, block, row) : await completeBlock($, block, row));
+        }
         return { ...row, message: { ...row.message, content } };
     }
     catch {
         return row;
     }
 }
-async function changedBlock($, block, { row, session_id, request }) {
+async function completeBlock($, block, row) {
     const { tool_use_id = "" } = block;
-    const text = textOf(block);
-    if (text === undefined)
-        return block;
-    const about = { session_id, agent_id: row.agentId ?? "", tool_use_id };
-    if (request === "complete")
-        return withText(block, (await ask($, request, about)).text);
-    const present = await presentBlocks($, row.agentId);
+    const about = { session_id: await $.session.id(), agent_id: row.agentId ?? "", tool_use_id };
+    return replaceText(block, (await ask($, "complete", about)).text);
+}
+async function shortenBlock($, block, row) {
+    const { tool_use_id = "" } = block;
+    const about = { session_id: await $.session.id(), agent_id: row.agentId ?? "", tool_use_id };
+    const messages = await $.session.messages({
+        as: "api",
+        ...(row.agentId === undefined ? {} : { agentId: row.agentId }),
+    });
+    if ("deny" in messages)
+        throw new Error(messages.deny);
+    const present = messages.flatMap(({ content }) => content);
     const tool_input = JSON.stringify(present.find(({ id }) => id === tool_use_id)?.input ?? {});
-    const input = { ...about, tool_name: row.origin.tool ?? "", tool_input, tool_response: text };
-    const answer = await ask($, request, input);
-    const results = new Set(present.filter(isPresent).map((each) => each.tool_use_id));
-    const lost = (answer.bases ?? []).filter((id) => !results.has(id));
+    const result = { tool_name: row.origin.tool ?? "", tool_input, tool_response: readText(block) };
+    const answer = await ask($, "append", { ...about, ...result });
+    const results = present.filter((each) => each.type === "tool_result" && readText(each)?.startsWith("[Tool call interrupted") !== true);
+    const lost = (answer.bases ?? []).filter((id) => !results.some((each) => each.tool_use_id === id));
     if (lost.length === 0)
-        return withText(block, answer.text);
+        return replaceText(block, answer.text);
     await ask($, "lost_calls", { ...about, tool_input: JSON.stringify(lost) });
     return block;
 }
-function textOf({ type, content }) {
+function readText({ type, content }) {
     if (type !== "tool_result" || content === undefined)
         return undefined;
     if (typeof content === "string")
         return content;
     return content.length === 1 && content[0]?.type === "text" ? content[0].text : undefined;
 }
-function withText(block, text) {
+function replaceText(block, text) {
     if (text === undefined)
         return block;
     const { content } = block;
     return { ...block, content: typeof content === "string" ? text : (content ?? []).map((each) => ({ ...each, text })) };
 }
-async function presentBlocks($, agentId) {
-    const messages = await $.session.messages({ as: "api", ...(agentId === undefined ? {} : { agentId }) });
-    if ("deny" in messages)
-        throw new Error(messages.deny);
-    return messages.flatMap(({ content }) => content);
-}
-function isPresent(block) {
-    return block.type === "tool_result" && textOf(block)?.startsWith("[Tool call interrupted") !== true;
-}
 async function changeRequest($, request, next) {
-    const changed = refusals < mostRefusals && isTurn(request, next) ? await changedRequest($, request) : undefined;
+    const { url, init } = request;
+    const isTurn = next.origin?.plugin === "engine" && /\/v1\/messages(?:\?|$)/.test(url) && typeof init.body === "string";
+    const changed = refusals < 2 && isTurn ? await reduceRequest($, request) : undefined;
     if (changed === undefined)
         return next(request);
     try {
@@ -114,19 +123,15 @@ async function changeRequest($, request, next) {
         return answer;
     }
 }
-const mostRefusals = 2;
 let refusals = 0;
-function isTurn({ url, init }, next) {
-    return next.origin?.plugin === "engine" && /\/v1\/messages(?:\?|$)/.test(url) && typeof init.body === "string";
-}
-async function changedRequest($, request) {
+async function reduceRequest($, request) {
     try {
         const body = JSON.parse(String(request.init.body));
-        const kept = (chosen.trims ? await trimmed($, request, body) : undefined) ?? body.messages;
-        const { old, since } = oldImages(body.messages);
-        const isBound = old.size > 0 && !bindsNothing.test(body.model);
-        const unbound = isBound ? unboundThinking(body.messages, old, since) : new Set();
-        const messages = withoutThinking(withoutImages(kept, old), unbound);
+        const kept = (chosen.trims ? await trimMessages($, request, body.messages) : undefined) ?? body.messages;
+        const images = findOldImages(body.messages);
+        const isBound = images.old.size > 0 && !bindsNothing.test(body.model);
+        const unbound = isBound ? findUnboundThinking(body.messages, images) : new Set();
+        const messages = leaveOutThinking(leaveOutImages(kept, images.old), unbound);
         if (messages === body.messages)
             return undefined;
         return { ...request, init: { ...request.init, body: JSON.stringify({ ...body, messages }) } };
@@ -135,54 +140,54 @@ async function changedRequest($, request) {
         return undefined;
     }
 }
-async function trimmed($, { init }, body) {
+async function trimMessages($, { init }, messages) {
     const { headers = {} } = init;
     const about = { session_id: await $.session.id(), agent_id: headers["x-claude-code-agent-id"] ?? "" };
-    const { messages } = await ask($, "trim", { ...about, tool_response: init.body }, trimPatienceMs);
-    return messages?.map((each) => (typeof each === "number" ? body.messages[each] : each));
+    const answer = await ask($, "trim", { ...about, tool_response: init.body }, 1_500);
+    return answer.messages?.map((each) => (typeof each === "number" ? messages[each] : each));
 }
-const imageNote = "[An image was here. Only the newest images are sent. Call the tool again to see it.]";
-function blocksOf({ content }) {
+function listBlocks({ content }) {
     return typeof content === "string" ? [] : content;
 }
 function hasImage({ type, content }) {
     return type === "tool_result" && Array.isArray(content) && content.some((each) => each.type === "image");
 }
-function oldImages(messages) {
+function findOldImages(messages) {
     if (chosen.images === 0)
         return { old: new Set(), since: undefined };
-    const calls = messages.flatMap((message) => blocksOf(message).filter(hasImage)).map((block) => block.tool_use_id);
+    const calls = messages.flatMap((message) => listBlocks(message).filter(hasImage)).map((block) => block.tool_use_id);
     const rounds = Math.max(0, Math.floor(calls.length / chosen.images) - 1);
     return { old: new Set(calls.slice(0, rounds * chosen.images)), since: calls[(rounds + 1) * chosen.images - 1] };
 }
 const bindsNothing = /claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-[34](?!\d)|mythos-preview|(?:opus|sonnet|fable|mythos)-5(?![-.]?\d{1,2}(?!\d)))/;
-function unboundThinking(messages, old, since) {
-    const has = (message, isIt) => blocksOf(message).some((block) => hasImage(block) && isIt(block.tool_use_id));
+function findUnboundThinking(messages, { old, since }) {
+    const has = (message, isIt) => listBlocks(message).some((block) => hasImage(block) && isIt(block.tool_use_id));
     const first = messages.findIndex((message) => has(message, (call) => old.has(call)));
     const last = messages.findIndex((message) => has(message, (call) => call === since));
-    return new Set(messages.slice(first, last + 1).flatMap((message) => blocksOf(message).flatMap(sealOf)));
+    return new Set(messages.slice(first, last + 1).flatMap((message) => listBlocks(message).flatMap(readSeals)));
 }
-function sealOf({ type, signature, data }) {
+function readSeals({ type, signature, data }) {
     if (type !== "thinking" && type !== "redacted_thinking")
         return [];
     return [signature ?? data ?? ""];
 }
-function withoutThinking(messages, unbound) {
+function leaveOutThinking(messages, unbound) {
     if (unbound.size === 0)
         return messages;
     return messages.map((message) => {
-        const blocks = blocksOf(message);
-        const left = blocks.filter((block) => !sealOf(block).some((seal) => unbound.has(seal)));
+        const blocks = listBlocks(message);
+        const left = blocks.filter((block) => !readSeals(block).some((seal) => unbound.has(seal)));
         if (left.length === blocks.length)
             return message;
         return { ...message, content: left.length > 0 ? left : [{ type: "text", text: "[trimmed]" }] };
     });
 }
-function withoutImages(messages, old) {
+function leaveOutImages(messages, old) {
     if (old.size === 0)
         return messages;
-    const note = { type: "text", text: imageNote };
-    const shown = (block) => {
+    const text = "[An image was here. Only the newest images are sent. Call the tool again to see it.]";
+    const note = { type: "text", text };
+    const replaceImages = (block) => {
         if (!hasImage(block) || !old.has(block.tool_use_id))
             return block;
         return {
@@ -191,17 +196,14 @@ function withoutImages(messages, old) {
         };
     };
     return messages.map((message) => {
-        const blocks = blocksOf(message);
-        return blocks.some(hasImage) ? { ...message, content: blocks.map(shown) } : message;
+        const blocks = listBlocks(message);
+        return blocks.some(hasImage) ? { ...message, content: blocks.map(replaceImages) } : message;
     });
 }
 const server = "plugin:plimsoll:plimsoll";
-const patienceMs = 400;
-const trimPatienceMs = 1_500;
-const mostFailures = 3;
 let failures = 0;
-async function ask($, module_request, input, waitMs = patienceMs) {
-    if (failures >= mostFailures)
+async function ask($, module_request, input, waitMs = 400) {
+    if (failures >= 3)
         throw new Error("the process does not answer");
     const end = new AbortController();
     const late = $.clock.sleep(waitMs, { signal: end.signal }).then(() => undefined, () => undefined);

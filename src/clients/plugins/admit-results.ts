@@ -1,11 +1,12 @@
-/** Admits the tool results of a client's sessions. A failure gives the original back and is counted in the session. */
+/** Passes the tool results of a client's sessions through the intake. If something fails, the original stays, and the
+ *  session's numbers have the error. */
 import { writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import {
   type AdmittedResult,
+  contextCollection,
   createIntake,
   type FoundNote,
-  heldCollection,
   type IncomingResult,
   type Intake,
   isOwnNote,
@@ -18,7 +19,7 @@ import { type Environment, makeDirectory } from "../../host/index.ts";
 import type { PluginServer } from "./plugin.ts";
 import { type PluginEvent, recordPluginEvents, savedTokensFile } from "./plugin-sessions.ts";
 
-/** A context of its own: a session, and in it the main agent or a sub-agent. */
+/** Identifies a context: the main agent of a session, or one of its sub-agents. */
 export interface PluginContext {
   readonly sessionId: string;
   /** @default "main" */
@@ -30,11 +31,11 @@ export interface PluginAdmission {
   admit(context: PluginContext, result: IncomingResult): Promise<AdmittedResult | undefined>;
   /** The client compacted the context or forked the session. With `isKept`, it says which texts are still there. */
   forget(context: PluginContext, isKept?: Parameters<Intake["forget"]>[0]): Promise<void>;
-  /** Returns an original of an allowed session, and counts it. */
+  /** Returns an original if its session is allowed, and counts the recall. */
   recall(id: string, isAllowed: (sessionId: string) => boolean): Promise<string | undefined>;
-  /** Returns whether we wrote a note, in whatever session. */
+  /** Returns whether plimsoll wrote a note, in this session or another one. */
   isOwnNote(note: FoundNote): Promise<boolean>;
-  /** Adds an event to the session's numbers, after the client has its answer. */
+  /** Adds an event to the session's numbers later, when no client waits for us. */
   record(sessionId: string, event: () => PluginEvent | Promise<PluginEvent>): void;
 }
 
@@ -43,32 +44,30 @@ export interface AdmissionOptions {
   readonly server: PluginServer;
   /** Says how to get an original. */
   readonly recallHint?: ((id: string) => string) | undefined;
-  /** What the client itself would send of such a result at most, in tokens. More is no saving of ours. */
-  readonly mostSent?: number | undefined;
+  /** The most tokens that the client itself would send of such a result. More does not count as saved. */
+  readonly maxSent?: number | undefined;
 }
 
-/** Nobody waits for the numbers, so a store that is in use by another process is tried again. */
-const recordAttempts = 5;
-const retryMs = 100;
-
 export function createAdmission(options: AdmissionOptions): PluginAdmission {
-  const { client, server, recallHint, mostSent = Number.POSITIVE_INFINITY } = options;
+  const { client, server, recallHint, maxSent = Number.POSITIVE_INFINITY } = options;
   const intakes = new Map<string, Promise<Intake>>();
-  const intakeOf = (context: PluginContext): Promise<Intake> => {
-    const { sessionId, agentId = "main" } = context;
+  const openIntake = ({ sessionId, agentId = "main" }: PluginContext): Promise<Intake> => {
     const key = JSON.stringify([sessionId, agentId]);
-    const known = intakes.get(key) ?? open(sessionId, agentId);
-    intakes.set(key, known);
+    const open = async (): Promise<Intake> =>
+      createIntake({
+        store: await server.store(),
+        sessionId,
+        agentId,
+        maxResultTokens: server.settings.maxResultTokens,
+        deltas: server.settings.deltas,
+        recallHint,
+        patience: () => new Promise((resolve) => setTimeout(resolve, server.waitMs ?? 50).unref()),
+      });
+    const intake = intakes.get(key) ?? open();
+    intakes.set(key, intake);
     // A store that is locked now may be free for the next result.
-    known.catch(() => intakes.delete(key));
-    return known;
-  };
-  const open = async (sessionId: string, agentId: string): Promise<Intake> => {
-    const { maxResultTokens, deltas } = server.settings;
-    return createIntake({
-      ...{ store: await server.store(), sessionId, agentId, maxResultTokens, deltas, recallHint },
-      patience: () => new Promise((resolve) => setTimeout(resolve, server.waitMs ?? 50).unref()),
-    });
+    intake.catch(() => intakes.delete(key));
+    return intake;
   };
   const events = new Map<string, (() => PluginEvent | Promise<PluginEvent>)[]>();
   const write = async (sessionId: string): Promise<void> => {
@@ -76,14 +75,15 @@ export function createAdmission(options: AdmissionOptions): PluginAdmission {
     events.delete(sessionId);
     const happened: PluginEvent[] = [];
     for (const event of waiting) happened.push(await event());
-    for (let left = recordAttempts; ; left--) {
+    // Nobody waits for the numbers, so a store that is in use by another process is tried again.
+    for (let left = 5; ; left--) {
       try {
-        const of = { client, sessionId, now: Date.now() };
-        const saved = await recordPluginEvents(await server.store(), of, happened);
-        return await showSaved(server.env, sessionId, saved).catch((error) => server.log(messageOf(error)));
+        const session = { client, sessionId, now: Date.now() };
+        const saved = await recordPluginEvents(await server.store(), session, happened);
+        return await writeSavedTokens(server.env, sessionId, saved).catch((error) => server.log(messageOf(error)));
       } catch (error) {
         if (left === 0) return server.log(messageOf(error));
-        await new Promise((resolve) => setTimeout(resolve, retryMs).unref());
+        await new Promise((resolve) => setTimeout(resolve, 100).unref());
       }
     }
   };
@@ -96,13 +96,13 @@ export function createAdmission(options: AdmissionOptions): PluginAdmission {
   return {
     async admit(context, result) {
       try {
-        const intake = await intakeOf(context);
+        const intake = await openIntake(context);
         const admitted = await intake.admit(result);
         record(context.sessionId, async () => {
           const { edit, tokens } = admitted;
           if (edit === "none") return { kind: "result", edit, savedTokens: 0 };
-          const sent = Math.min(mostSent, (await createCounter("auto")).count(result.text));
-          return { kind: "result", edit, savedTokens: Math.max(0, sent - tokens) };
+          const sentTokens = Math.min(maxSent, (await createCounter("auto")).count(result.text));
+          return { kind: "result", edit, savedTokens: Math.max(0, sentTokens - tokens) };
         });
         return admitted.edit === "none" ? undefined : admitted;
       } catch (error) {
@@ -111,7 +111,7 @@ export function createAdmission(options: AdmissionOptions): PluginAdmission {
       }
     },
     async forget(context, isKept) {
-      await (await intakeOf(context)).forget(isKept);
+      await (await openIntake(context)).forget(isKept);
     },
     async recall(id, isAllowed) {
       const original = await readOriginal(await server.store(), id);
@@ -124,22 +124,22 @@ export function createAdmission(options: AdmissionOptions): PluginAdmission {
   };
 }
 
-/** Returns a process that decides in memory on what a context holds, and writes it later. A context belongs to one
- *  process of the client, so nobody else changes it. If a write failed, the next result starts with what the store has.
- *  After a crash, texts that were not written count as not held, and are sent whole. */
+/** Keeps what each context contains in memory, and writes it to the store later. A context belongs to one process of the
+ *  client, so nobody else changes it. If a write fails, the next result starts with what the store has. After a crash,
+ *  texts that were not written do not count as sent, so they are sent whole. */
 export function withLateWrites(server: PluginServer): PluginServer {
   const contexts = new Map<string, StoreRecord>();
   const later = createLater(server);
   let last: Promise<unknown> = Promise.resolve();
   const decide = async (store: Store, key: string, change: (value: string | undefined) => string) => {
-    const before = contexts.get(key) ?? (await store.get(heldCollection, key));
+    const before = contexts.get(key) ?? (await store.get(contextCollection, key));
     const value = change(before?.value);
     const record = { key, value, revision: (before?.revision ?? 0) + 1 };
     contexts.set(key, record);
     later(async () => {
-      // A later one has the same lines and more.
+      // A later record has the same lines and more.
       if (contexts.get(key) !== record) return;
-      await store.update(heldCollection, key, () => value).catch(() => contexts.delete(key));
+      await store.update(contextCollection, key, () => value).catch(() => contexts.delete(key));
     });
     return record;
   };
@@ -150,9 +150,9 @@ export function withLateWrites(server: PluginServer): PluginServer {
       return {
         ...store,
         get: async (collection, key) =>
-          (collection === heldCollection ? contexts.get(key) : undefined) ?? store.get(collection, key),
+          (collection === contextCollection ? contexts.get(key) : undefined) ?? store.get(collection, key),
         update(collection, key, change) {
-          if (collection !== heldCollection) return store.update(collection, key, change);
+          if (collection !== contextCollection) return store.update(collection, key, change);
           const decided = last.then(() => decide(store, key, change));
           last = decided.catch(() => undefined);
           return decided;
@@ -162,12 +162,9 @@ export function withLateWrites(server: PluginServer): PluginServer {
   };
 }
 
-/** In milliseconds. A client that makes call after call without a pause has its state written every two seconds. */
-const quietMs = 300;
-const longestMs = 2_000;
-
-/** Returns a queue of work for the disk. The work waits until the client has asked for nothing for a while: the disk takes
- *  longer than all the rest, and would slow down the client's next tool call. Without work it only waits longer. */
+/** Returns a queue of work for the disk. The work waits until the client has asked for nothing for 300 ms: the disk takes
+ *  longer than all the rest, and would slow down the client's next tool call. A client that makes call after call without
+ *  a pause has its state written every two seconds. A call without work only makes the queue wait longer. */
 function createLater({ beforeEnd, log }: PluginServer): (work: (() => Promise<void>) | undefined) => void {
   const waiting: (() => Promise<void>)[] = [];
   let timer: NodeJS.Timeout | undefined;
@@ -180,22 +177,22 @@ function createLater({ beforeEnd, log }: PluginServer): (work: (() => Promise<vo
   const run = (): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;
-    // Whoever ends the process waits for work that has begun, too.
+    // The end of the process also waits for work that has begun.
     running = running.then(runAll);
     return running;
   };
   beforeEnd?.(run);
   return (work) => {
     const now = Date.now();
-    if (timer === undefined) latest = now + longestMs;
+    if (timer === undefined) latest = now + 2_000;
     if (work !== undefined) waiting.push(work);
     clearTimeout(timer);
-    timer = setTimeout(run, Math.max(0, Math.min(quietMs, latest - now)));
+    timer = setTimeout(run, Math.max(0, Math.min(300, latest - now)));
   };
 }
 
 /** Writes the number where the status line finds it without opening the store. */
-async function showSaved(env: Environment, sessionId: string, savedTokens: number): Promise<void> {
+async function writeSavedTokens(env: Environment, sessionId: string, savedTokens: number): Promise<void> {
   const file = savedTokensFile(env, sessionId);
   if (savedTokens === 0 || file === undefined) return;
   await makeDirectory(dirname(file), 0o700);

@@ -1,13 +1,13 @@
-/** `plugin check`: the installed plugin in the real client, in a folder of its own, against a model on loopback that reads
- *  one file again and again. A later result must reach the model shortened. */
-import { execFile } from "node:child_process";
+/** Runs `plugin check`: starts the real client with a copy of the installed plugin, in a temporary folder, against a
+ *  local model that reads one file again and again. The check passes if a later result reaches the model shortened. */
+import { type ExecFileOptions, execFile } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { countNoun } from "../../core/text/index.ts";
+import { countNoun, type Fields } from "../../core/text/index.ts";
 import { exists, findProgram } from "../../host/index.ts";
 import type { PluginCheck, PluginPlace } from "./plugin.ts";
 
@@ -15,7 +15,8 @@ import type { PluginCheck, PluginPlace } from "./plugin.ts";
 export interface ClientTrial {
   /** The program on PATH. */
   readonly program: string;
-  /** The files and folders of the plugin: their paths where it is installed, and below a HOME. All must be there. */
+  /** The files and folders of the plugin. A key is the path where it is installed, below the root; a value is its path
+   *  below the HOME of the check. All must exist. */
   readonly installed: Readonly<Record<string, string>>;
   readonly args: readonly string[];
   env(url: string): Readonly<Record<string, string>>;
@@ -33,12 +34,13 @@ export async function checkClient(
   trial: ClientTrial,
 ): Promise<PluginCheck> {
   const { program, installed } = trial;
+  const fail = (line: string): PluginCheck => ({ passed: false, lines: [line] });
   for (const path of Object.keys(installed)) {
     if (await exists(join(root, path))) continue;
-    return failed(`the plugin is not installed for this ${scope}. Run "plimsoll plugin install ${id}"`);
+    return fail(`the plugin is not installed for this ${scope}. Run "plimsoll plugin install ${id}"`);
   }
   for (const name of [program, "plimsoll"]) {
-    if ((await findProgram(name, env)) === undefined) return failed(`${name} is not on PATH`);
+    if ((await findProgram(name, env)) === undefined) return fail(`${name} is not on PATH`);
   }
   const home = mkdtempSync(join(tmpdir(), "plimsoll-check-"));
   const file = join(home, "project/planted.txt");
@@ -52,11 +54,20 @@ export async function checkClient(
       mkdirSync(dirname(join(home, path)), { recursive: true });
       writeFileSync(join(home, path), text);
     }
-    const place = { home, env: { PATH: env.PATH, HOME: home, ...trial.env(model.url) } };
-    const said = await run(program, ["--version"], place);
-    const version = /\d+\.[\w.-]+/.exec(said.stdout || said.stderr)?.[0];
-    const { stderr } = await run(program, trial.args, place);
-    return { version, ...judge(model.results(), { stderr, partOf: trial.partOf }) };
+    const options = {
+      cwd: join(home, "project"),
+      env: { PATH: env.PATH, HOME: home, ...trial.env(model.url) },
+      // Long enough for a slow computer, and for a client that retries.
+      timeout: 90_000,
+      maxBuffer: 10_000_000,
+    };
+    const about = await run(program, ["--version"], options);
+    const version = /\d+\.[\w.-]+/.exec(about.stdout || about.stderr)?.[0];
+    const { stderr } = await run(program, trial.args, options);
+    const results = model.results();
+    if (results.length > 1) return { version, ...judgeResults(results, trial) };
+    const message = `the client sent ${countNoun(results.length, "result")} to the model. ${stderr.trim().split("\n").at(-1)}`;
+    return { version, ...fail(message.trim()) };
   } finally {
     model.close();
     rmSync(home, { recursive: true, force: true });
@@ -65,20 +76,10 @@ export async function checkClient(
 
 const planted = Array.from({ length: 200 }, (_, index) => `planted line ${index + 1}: ${"abcdefgh".repeat(3)}`);
 
-function failed(line: string): PluginCheck {
-  return { passed: false, lines: [line] };
-}
-
-interface JudgeOptions extends Pick<ClientTrial, "partOf"> {
-  readonly stderr: string;
-}
-
-function judge(results: readonly string[], { stderr, partOf }: JudgeOptions): Omit<PluginCheck, "version"> {
-  const [first = "", ...later] = results;
-  if (later.length === 0) {
-    const said = stderr.trim().split("\n").at(-1) ?? "";
-    return failed(`the client sent ${countNoun(results.length, "result")} to the model. ${said}`.trim());
-  }
+function judgeResults(
+  [first = "", ...later]: readonly string[],
+  { partOf }: ClientTrial,
+): Pick<PluginCheck, "passed" | "lines"> {
   const isWhole = first.includes(planted.at(-1) ?? "");
   const short = later.find((text) => isShort(text) && text.length < first.length / 2);
   const lines = [
@@ -94,39 +95,24 @@ function isShort(text: string): boolean {
   return /plimsoll recall [a-z2-7]{16}/.test(text);
 }
 
-interface Place {
-  readonly home: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
-
-/** Long enough for a slow computer, and for a client that retries. */
-const timeout = 90_000;
-
 function run(
   program: string,
   args: readonly string[],
-  { home, env }: Place,
-): Promise<Record<"stdout" | "stderr", string>> {
+  options: ExecFileOptions,
+): Promise<Readonly<Record<"stdout" | "stderr", string>>> {
   return new Promise((resolve) => {
-    const options = { cwd: join(home, "project"), env, timeout, maxBuffer: 10_000_000 };
-    const child = execFile(program, args, options, (_, stdout, stderr) => resolve({ stdout, stderr }));
+    const child = execFile(program, args, options, (_, stdout, stderr) =>
+      resolve({ stdout: String(stdout), stderr: String(stderr) }),
+    );
     child.stdin?.end();
   });
 }
 
-interface Model {
-  readonly url: string;
-  /** The texts of the tool results in the last request. */
-  results(): readonly string[];
-  close(): void;
-}
-
-/** The client starts our process beside its first turn. A real model takes longer to answer than that. */
-const mostReads = 8;
-const thinkMs = 300;
-
-/** Speaks as much of Anthropic's Messages as the client needs. */
-async function startModel(read: ModelCall): Promise<Model> {
+/** Speaks as much of Anthropic's Messages as the client needs. `results` returns the texts of the tool results in the last
+ *  request. */
+async function startModel(
+  read: ModelCall,
+): Promise<{ readonly url: string; results(): readonly string[]; close(): void }> {
   let results: readonly string[] = [];
   const server = createServer(async (request, response) => {
     const body = await readBody(request);
@@ -134,12 +120,19 @@ async function startModel(read: ModelCall): Promise<Model> {
       response.writeHead(200, { "content-type": "application/json" }).end('{"data":[],"input_tokens":1000}');
       return;
     }
-    const found = resultsIn(body);
+    const messages = (Array.isArray(body.messages) ? body.messages : []) as Fields[];
+    const blocks = messages.flatMap(({ content }) => content) as Fields[];
+    const found = blocks
+      .filter(({ type }) => type === "tool_result")
+      .map(({ content }) =>
+        Array.isArray(content) ? content.map(({ text }) => String(text ?? "")).join("\n") : String(content),
+      );
     if (found.length >= results.length) results = found;
     const hasTools = Array.isArray(body.tools) && body.tools.length > 0;
-    const isDone = found.length >= mostReads || found.some(isShort);
+    const isDone = found.length >= 8 || found.some(isShort);
     const call = hasTools && !isDone ? read : undefined;
-    await new Promise((resolve) => setTimeout(resolve, thinkMs));
+    // The client starts our process beside its first turn. A real model takes longer to answer than that.
+    await new Promise((resolve) => setTimeout(resolve, 300));
     sendTurn(response, { call, id: `check_${found.length}`, isStream: body.stream === true });
   });
   server.listen(0, "127.0.0.1");
@@ -152,8 +145,6 @@ async function startModel(read: ModelCall): Promise<Model> {
   return { url: `http://127.0.0.1:${port}`, results: () => results, close };
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 async function readBody(request: IncomingMessage): Promise<Fields> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -164,27 +155,15 @@ async function readBody(request: IncomingMessage): Promise<Fields> {
   }
 }
 
-function resultsIn({ messages }: Fields): string[] {
-  const blocks = (Array.isArray(messages) ? messages : []).flatMap(({ content }) => content) as Fields[];
-  return blocks.filter(({ type }) => type === "tool_result").map(({ content }) => textOf(content));
-}
-
-function textOf(content: unknown): string {
-  return Array.isArray(content) ? content.map(({ text }) => String(text ?? "")).join("\n") : String(content);
-}
-
 interface ModelCall {
   readonly name: string;
   readonly input: object;
 }
 
-interface Turn {
-  readonly id: string;
-  readonly call: ModelCall | undefined;
-  readonly isStream: boolean;
-}
-
-function sendTurn(response: ServerResponse, { id, call, isStream }: Turn): void {
+function sendTurn(
+  response: ServerResponse,
+  { id, call, isStream }: { readonly id: string; readonly call: ModelCall | undefined; readonly isStream: boolean },
+): void {
   const block = call === undefined ? { type: "text", text: "Done." } : { type: "tool_use", id: `toolu_${id}`, ...call };
   const stop_reason = call === undefined ? "end_turn" : "tool_use";
   const usage = { input_tokens: 1_000, output_tokens: 10 };

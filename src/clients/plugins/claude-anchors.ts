@@ -1,5 +1,5 @@
-/** What a summary of a conversation must not lose: the files, the names that the agent used, and the ids for recall.
- *  Only single names pass, so that what a tool printed cannot become an instruction. */
+/** Lists what a summary of a conversation must not lose: files, names that the agent used, and ids for recall. Only single
+ *  names are listed, so text that a tool printed cannot become an instruction. */
 import { subjectOf, textsIn } from "../../core/messages/index.ts";
 import { visitNames } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
@@ -15,13 +15,24 @@ export interface AnchorOptions {
 
 /** Returns lines of anchors, newest first in each line, or undefined if there are none. */
 export function renderAnchors(blocks: readonly TranscriptBlock[], limits: AnchorOptions): string | undefined {
-  const found = collect(blocks, limits);
+  const { edited, read, names, recalls } = collectAnchors(blocks, limits);
+  const ids = [...recalls].map(([id, about]) => (isEntry(about) ? `${id}=${about}` : id));
+  // Each section may use this share of what the sections before it left over.
+  const sections: readonly [title: string, entries: Iterable<string>, share: number][] = [
+    ["edited", edited, 0.5],
+    ["recall", ids, 0.5],
+    ["read", [...read].filter((path) => !edited.has(path)), 0.5],
+    ["names", [...names].filter((name) => !edited.has(name) && !read.has(name)), 1],
+  ];
   const lines: string[] = [];
   let tokens = limits.maxTokens;
   let characters = limits.maxCharacters;
-  for (const [title, entries, share] of sectionsOf(found)) {
-    const most = { tokens: tokens * share, characters: characters * share };
-    const line = fitEntries(title, entries, { ...most, counter: limits.counter });
+  for (const [title, entries, share] of sections) {
+    const line = fitEntries(title, [...entries].reverse(), {
+      maxTokens: tokens * share,
+      maxCharacters: characters * share,
+      counter: limits.counter,
+    });
     if (line === undefined) continue;
     lines.push(line);
     tokens -= limits.counter.count(`${line}\n`);
@@ -30,29 +41,10 @@ export function renderAnchors(blocks: readonly TranscriptBlock[], limits: Anchor
   return lines.length === 0 ? undefined : lines.join("\n");
 }
 
-interface Anchors {
-  readonly edited: ReadonlySet<string>;
-  readonly read: ReadonlySet<string>;
-  readonly names: ReadonlySet<string>;
-  /** With what each result was about. */
-  readonly recalls: ReadonlyMap<string, string>;
-}
-
-/** The share is of what the sections before it have left. */
-function sectionsOf({ edited, read, names, recalls }: Anchors): [title: string, entries: string[], share: number][] {
-  const latest = (some: Iterable<string>): string[] => [...some].reverse();
-  const ids = [...recalls].reverse().map(([id, about]) => (isEntry(about) ? `${id}=${about}` : id));
-  return [
-    ["edited", latest(edited), 0.5],
-    ["recall", ids, 0.5],
-    ["read", latest(read).filter((path) => !edited.has(path)), 0.5],
-    ["names", latest(names).filter((name) => !edited.has(name) && !read.has(name)), 1],
-  ];
-}
-
 const isEntry = (text: string): boolean => /^[\p{L}\p{N}_./\\:#@~+=-]{1,120}$/u.test(text);
 
-function collect(blocks: readonly TranscriptBlock[], { isOwn }: AnchorOptions): Anchors {
+/** Collects files, names, and the ids of recalls with what each result was about. */
+function collectAnchors(blocks: readonly TranscriptBlock[], { isOwn }: Pick<AnchorOptions, "isOwn">) {
   const [edited, read, names] = [new Set<string>(), new Set<string>(), new Set<string>()];
   const recalls = new Map<string, string>();
   const subjects = new Map<unknown, string>();
@@ -60,7 +52,7 @@ function collect(blocks: readonly TranscriptBlock[], { isOwn }: AnchorOptions): 
     tool_use({ id, name, input }) {
       subjects.set(id, subjectOf(input) ?? "");
       const path: unknown = Object(input).file_path ?? Object(input).notebook_path;
-      if (typeof path === "string" && isEntry(path)) addLatest(isEdit(name) ? edited : read, path);
+      if (typeof path === "string" && isEntry(path)) addLatest(/edit|write/i.test(String(name)) ? edited : read, path);
       for (const text of textsIn(input)) addNames(names, text);
     },
     text: ({ text }) => addNames(names, String(text)),
@@ -72,20 +64,14 @@ function collect(blocks: readonly TranscriptBlock[], { isOwn }: AnchorOptions): 
   return { edited, read, names, recalls };
 }
 
-function isEdit(tool: unknown): boolean {
-  return /edit|write/i.test(String(tool));
-}
-
 function addLatest(names: Set<string>, name: string): void {
   names.delete(name);
   names.add(name);
 }
 
-/** Longer texts are data. */
-const mostCharacters = 20_000;
-
 function addNames(names: Set<string>, text: string): void {
-  const start = text.slice(0, mostCharacters);
+  // Longer texts are file contents or data, and their names would crowd out the others.
+  const start = text.slice(0, 20_000);
   visitNames(start, (from, to) => {
     const name = start.slice(from, to);
     if (isEntry(name)) addLatest(names, name);
@@ -95,13 +81,13 @@ function addNames(names: Set<string>, text: string): void {
 function fitEntries(
   title: string,
   entries: readonly string[],
-  most: { readonly tokens: number; readonly characters: number; readonly counter: Counter },
+  { maxTokens, maxCharacters, counter }: Omit<AnchorOptions, "isOwn">,
 ): string | undefined {
   let line = `${title}:`;
-  let tokens = most.counter.count(line);
+  let tokens = counter.count(line);
   for (const entry of entries) {
-    const added = most.counter.count(` ${entry}`);
-    if (tokens + added > most.tokens || line.length + entry.length + 1 > most.characters) break;
+    const added = counter.count(` ${entry}`);
+    if (tokens + added > maxTokens || line.length + entry.length + 1 > maxCharacters) break;
     line += ` ${entry}`;
     tokens += added;
   }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ContextError } from "../../core/errors.ts";
 import { claudeTools } from "./claude-hooks.ts";
-import { folderSettings, ownedFolder, type PluginClient, type PluginSettings } from "./plugin.ts";
+import { folderSettings, formatJson, ownedFolder, type PluginClient, type PluginSettings } from "./plugin.ts";
 
 export const claudeCode: PluginClient = {
   id: "claude-code",
@@ -28,8 +28,11 @@ export const claudeCode: PluginClient = {
       installed: { [folder]: folder },
       args: ["-p", "Read the file.", "--model", "claude-sonnet-4-5", "--allowedTools", "Read"],
       env: (url) => ({
-        ...{ ANTHROPIC_API_KEY: "none", ANTHROPIC_BASE_URL: url },
-        ...{ DISABLE_TELEMETRY: "1", DISABLE_AUTOUPDATER: "1", DISABLE_ERROR_REPORTING: "1" },
+        ANTHROPIC_API_KEY: "none",
+        ANTHROPIC_BASE_URL: url,
+        DISABLE_TELEMETRY: "1",
+        DISABLE_AUTOUPDATER: "1",
+        DISABLE_ERROR_REPORTING: "1",
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
       }),
       call: (file) => ({ name: "Read", input: { file_path: file } }),
@@ -41,31 +44,36 @@ export const claudeCode: PluginClient = {
 const folder = ".claude/skills/plimsoll";
 
 /** Returns the files of the plugin's folder by their paths in it. */
-export function claudeFolder({
-  maxResultTokens,
-  deltas,
-  guard,
-  ...requests
-}: PluginSettings): Readonly<Record<string, string>> {
-  const { trim } = requests;
-  const args = [
-    ...["plugin", "serve", "claude-code"],
-    ...(maxResultTokens === undefined ? [] : ["--max-result-tokens", String(maxResultTokens)]),
-    ...(deltas ? [] : ["--no-deltas"]),
-    ...(trim === undefined ? [] : ["--trim", String(trim)]),
-  ];
+export function claudeFolder(settings: PluginSettings): Readonly<Record<string, string>> {
+  const { maxResultTokens, deltas, trim, guard } = settings;
+  const args = ["plugin", "serve", "claude-code"];
+  if (maxResultTokens !== undefined) args.push("--max-result-tokens", String(maxResultTokens));
+  if (!deltas) args.push("--no-deltas");
+  if (trim !== undefined) args.push("--trim", String(trim));
+  const { version } = JSON.parse(readPackageFile("package.json")) as { readonly version: string };
   return {
-    ".claude-plugin/plugin.json": json({ ...about, version: packageVersion() }),
-    ".mcp.json": json({ mcpServers: { plimsoll: { command: "plimsoll", args } } }),
-    "hooks/hooks.json": json(guard === true ? { ...hooks, hooks: { ...hooks.hooks, PreToolUse: guarded } } : hooks),
-    "hooks/register.js": moduleFor(requests),
+    ".claude-plugin/plugin.json": formatJson({
+      name: "plimsoll",
+      description:
+        "Shortens tool results that repeat what the conversation already has. Originals stay on this computer.",
+      homepage: "https://github.com/plimsoll-dev/plimsoll",
+      license: "Apache-2.0",
+      version,
+    }),
+    ".mcp.json": formatJson({ mcpServers: { plimsoll: { command: "plimsoll", args } } }),
+    "hooks/hooks.json": formatJson({
+      ...hooks,
+      hooks: guard === true ? { ...hooks.hooks, PreToolUse: [...hooks.hooks.PreToolUse, guardHook] } : hooks.hooks,
+    }),
+    "hooks/register.js": writeModule(settings),
   };
 }
 
-/** The client makes each request wait 45 ms for a module that names this event. It finds names by reading the file, and
- *  does not load a module in which one is a variable (2.1.325). So only install can choose. */
-function moduleFor({ trim, images }: Pick<PluginSettings, "trim" | "images">): string {
-  const module = readFileSync(packageFile("plugins/claude-code/hooks/register.js"), "utf8");
+/** Writes the module that runs inside the client. Registering for `http.fetch` makes every request wait 45 ms, so the
+ *  module does it only if it changes requests. This is decided at install, because the client reads the event names
+ *  from the file's text and refuses a variable there (2.1.325). */
+function writeModule({ trim, images }: PluginSettings): string {
+  const module = readPackageFile("plugins/claude-code/hooks/register.js");
   const hasRequests = trim !== undefined || images !== undefined;
   return module
     .replace(/on\("http\.fetch", changeRequest\);|\/\/ Requests stay as they are\./, () =>
@@ -75,40 +83,25 @@ function moduleFor({ trim, images }: Pick<PluginSettings, "trim" | "images">): s
 }
 
 /** This module is in dist/clients/plugins/, in src/clients/plugins/ or, bundled, in dist/cli/bundle/. */
-function packageFile(name: string): string {
+function readPackageFile(name: string): string {
   const path = fileURLToPath(new URL(`../../../${name}`, import.meta.url));
-  if (existsSync(path)) return path;
+  if (existsSync(path)) return readFileSync(path, "utf8");
   throw new ContextError("unreadable_input", "a part of the package is missing", {
     file: path,
     hint: "Install plimsoll again; in a clone of its repository run npm run build.",
   });
 }
 
-function packageVersion(): string {
-  const { version } = JSON.parse(readFileSync(packageFile("package.json"), "utf8")) as { readonly version: string };
-  return version;
-}
-
-const about = {
-  name: "plimsoll",
-  description: "Shortens tool results that repeat what the conversation already has. Originals stay on this computer.",
-  homepage: "https://github.com/plimsoll-dev/plimsoll",
-  license: "Apache-2.0",
-};
-
-/** As the client names a server of a plugin, and its tools. */
-const server = "plugin:plimsoll:plimsoll";
+/** The name that the client gives our tool. */
 const recallName = "mcp__plugin_plimsoll_plimsoll__recall";
 
-/** In seconds. A slow answer stalls the client, and the module may have waited before. */
-const timeout = 0.5;
-
-const inputs = (names: readonly string[]): object =>
-  Object.fromEntries(["session_id", "agent_id", "transcript_path", ...names].map((name) => [name, `\${${name}}`]));
-
-const ask = (tool: string, names: readonly string[] = []): object[] => [
-  { type: "mcp_tool", server, tool, input: inputs(names), timeout },
-];
+/** Asks a tool of our process with fields of the hook's input. */
+function ask(tool: string, names: readonly string[] = []): object[] {
+  const fields = ["session_id", "agent_id", "transcript_path", ...names];
+  const input = Object.fromEntries(fields.map((name) => [name, `\${${name}}`]));
+  // In seconds. A slow answer stalls the client, and the module may have waited before.
+  return [{ type: "mcp_tool", server: "plugin:plimsoll:plimsoll", tool, input, timeout: 0.5 }];
+}
 
 const hooks = {
   modules: ["./register.js"],
@@ -125,13 +118,9 @@ const hooks = {
   },
 };
 
-/** The guard is a process for each tool call: it reads the transcripts and the configuration at that moment. Our own
- *  tool needs none, and the module calls it for every result. */
-const guarded = [
-  ...hooks.hooks.PreToolUse,
-  { matcher: `^(?!${recallName}$)`, hooks: [{ type: "command", command: "plimsoll guard --hook", timeout: 10 }] },
-];
-
-function json(value: object): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
-}
+/** Starts a guard process before each tool call, which reads the transcripts and the configuration. Our own tool is left
+ *  out: it costs nothing, and the module calls it for every result. */
+const guardHook = {
+  matcher: `^(?!${recallName}$)`,
+  hooks: [{ type: "command", command: "plimsoll guard --hook", timeout: 10 }],
+};

@@ -1,7 +1,7 @@
 /** The shapes of tool results in Claude Code's PostToolUse hook (2.1.325, 2026-11). A replacement must have the shape of
  *  the tool's own answer; the client ignores others without a word. */
 import { type AdmittedResult, quoteNotes } from "../../conversation/intake/index.ts";
-import { isPlainObject } from "../../core/text/index.ts";
+import { type Fields, isPlainObject, isText, listOf } from "../../core/text/index.ts";
 
 /** A result as the model would see it. */
 export interface ShownResult {
@@ -20,11 +20,9 @@ export interface ShorterAnswer {
   readonly context?: string | undefined;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Returns undefined for a shape that stays as it is. */
 export function readClaudeResult(tool: string, response: unknown): ShownResult | undefined {
-  if (tool.startsWith("mcp__")) return readBlocks(response, (output) => output);
+  if (tool.startsWith("mcp__")) return readBlocks(response);
   if (!isPlainObject(response)) return undefined;
   const fields = response as Fields;
   switch (tool) {
@@ -36,7 +34,12 @@ export function readClaudeResult(tool: string, response: unknown): ShownResult |
     case "Grep":
       return fields.mode === "content" ? readField(fields, "content") : undefined;
     case "Glob":
-      return readNames(fields);
+      return isNames(fields.filenames)
+        ? {
+            text: fields.filenames.join("\n"),
+            replace: ({ text }) => ({ output: { ...fields, filenames: text.split("\n") } }),
+          }
+        : undefined;
     case "WebFetch":
       return readField(fields, "result");
     default:
@@ -44,24 +47,28 @@ export function readClaudeResult(tool: string, response: unknown): ShownResult |
   }
 }
 
+const isNames = listOf(isText);
+
 /** Returns the answer with words before lines that look like our notes, in the texts that are never shortened: errors of
  *  a command, names of files, and several blocks. Returns the same answer if there are none. */
 export function quoteOthers(tool: string, response: unknown): unknown {
   const quote = (text: unknown): unknown => (typeof text === "string" ? quoteNotes(text, undefined) : text);
   if (tool.startsWith("mcp__")) {
     if (!Array.isArray(response) || response.length < 2) return response;
-    return changed(response, (block) => (isPlainObject(block) ? changed(block as Fields, quote, ["text"]) : block));
+    return changeValues(response, (block) =>
+      isPlainObject(block) ? changeValues(block as Fields, quote, ["text"]) : block,
+    );
   }
   if (!isPlainObject(response)) return response;
   const fields = response as Fields;
-  if (tool === "Bash") return changed(fields, quote, ["stderr"]);
+  if (tool === "Bash") return changeValues(fields, quote, ["stderr"]);
   if (tool !== "Grep" || fields.mode === "content") return response;
-  const names = (value: unknown): unknown => (Array.isArray(value) ? changed(value, quote) : quote(value));
-  return changed(fields, names, ["filenames", "content"]);
+  const names = (value: unknown): unknown => (Array.isArray(value) ? changeValues(value, quote) : quote(value));
+  return changeValues(fields, names, ["filenames", "content"]);
 }
 
 /** Changes some values of a list or an object, by default all. Returns the same one if nothing is different. */
-function changed<Value extends object>(
+function changeValues<Value extends object>(
   values: Value,
   change: (value: unknown) => unknown,
   names: readonly string[] = Object.keys(values),
@@ -76,10 +83,9 @@ function changed<Value extends object>(
 /** Returns which share of the client's limit for a tool a text takes. Of a longer one the client shows the first 2,000
  *  characters, and names a file with the rest (2.1.326). */
 export function claudeShare(tool: string, text: string): number {
+  const limits: Readonly<Record<string, number>> = { Bash: 30_000, Grep: 20_000 };
   return tool === "Read" ? 0 : text.length / (limits[tool] ?? 50_000);
 }
-
-const limits: Readonly<Record<string, number>> = { Bash: 30_000, Grep: 20_000 };
 
 function readField(fields: Fields, name: string): ShownResult | undefined {
   const text = fields[name];
@@ -124,25 +130,11 @@ function readFile(fields: Fields): ShownResult | undefined {
   };
 }
 
-/** Each name is a line. */
-function readNames(fields: Fields): ShownResult | undefined {
-  const { filenames } = fields;
-  if (!Array.isArray(filenames) || !filenames.every((name) => typeof name === "string")) return undefined;
-  return {
-    text: filenames.join("\n"),
-    replace: ({ text }) => ({ output: { ...fields, filenames: text.split("\n") } }),
-  };
-}
-
 /** One text among content blocks. Other blocks, such as `tool_reference`, are never touched. */
-function readBlocks(content: unknown, withContent: (content: unknown) => unknown): ShownResult | undefined {
-  if (typeof content === "string") {
-    return { text: content, replace: ({ text }) => ({ output: withContent(text) }) };
-  }
+function readBlocks(content: unknown): ShownResult | undefined {
+  if (typeof content === "string") return { text: content, replace: ({ text }) => ({ output: text }) };
   if (!Array.isArray(content) || content.length !== 1) return undefined;
-  const [block] = content as readonly unknown[];
-  if (!isPlainObject(block)) return undefined;
-  const fields = block as Fields;
-  if (fields.type !== "text" || typeof fields.text !== "string") return undefined;
-  return { text: fields.text, replace: ({ text }) => ({ output: withContent([{ ...fields, text }]) }) };
+  const block = Object(content[0]) as Fields;
+  if (block.type !== "text" || typeof block.text !== "string") return undefined;
+  return { text: block.text, replace: ({ text }) => ({ output: [{ ...block, text }] }) };
 }

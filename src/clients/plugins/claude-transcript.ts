@@ -28,9 +28,6 @@ interface Row {
   readonly blocks: readonly TranscriptBlock[];
 }
 
-/** A longer transcript is not worth the time: then nothing counts as held. */
-const mostBytes = 100_000_000;
-
 export function createTranscript(path: string): Transcript {
   const rows = new Map<string, Row>();
   let offset = 0;
@@ -40,44 +37,44 @@ export function createTranscript(path: string): Transcript {
     const { uuid, parentUuid, isSidechain } = row;
     if (typeof uuid === "string" && isSidechain !== true) {
       const parent = typeof parentUuid === "string" ? parentUuid : undefined;
-      rows.set(uuid, { parent, answer: Object(row.message).id, blocks: blocksOf(row) });
+      rows.set(uuid, { parent, answer: Object(row.message).id, blocks: readBlocks(row) });
       last = uuid;
     }
     return true;
   };
-  const branch = (): Row[] => branchOf(rows, last);
   return {
     async read() {
       const file = openForeign(path);
       if ("reason" in file) throw new ContextError("unreadable_input", file.reason, { file: path });
       const { descriptor, stats } = file;
       try {
-        if (stats.size > mostBytes) throw new RangeError(`the transcript has ${stats.size} bytes`);
+        // A longer transcript is not worth the time: then nothing counts as sent.
+        if (stats.size > 100_000_000) throw new RangeError(`the transcript has ${stats.size} bytes`);
         offset = readLines(descriptor, { start: offset, size: stats.size }, add).offset;
       } finally {
         closeSync(descriptor);
       }
     },
     resultState() {
-      const [all, here] = [idsIn([...rows.values()]), idsIn(branch())];
+      const [all, here] = [collectIds([...rows.values()]), collectIds(findBranch(rows, last))];
       return (id) => {
         if (here.results.has(id)) return true;
         if (all.results.has(id)) return false;
         return here.calls.has(id) || !all.calls.has(id) ? undefined : false;
       };
     },
-    blocks: () => branch().flatMap(({ blocks }) => blocks),
+    blocks: () => findBranch(rows, last).flatMap(({ blocks }) => blocks),
   };
 }
 
-/** Returns the rows from the last one back, oldest first, and those beside them: of parallel calls only one is on the
- *  way. */
-function branchOf(rows: ReadonlyMap<string, Row>, last: string | undefined): Row[] {
-  const onWay = new Set<Row>();
-  for (let row = rows.get(last ?? ""); row !== undefined && !onWay.has(row); row = rows.get(row.parent ?? ""))
-    onWay.add(row);
-  const answers = new Set<unknown>([...onWay].flatMap(({ answer }) => answer ?? []));
-  const isOfAnswer = (row: Row): boolean => onWay.has(row) || answers.has(row.answer);
+/** Returns the last row and its ancestors, oldest first, and the other rows of the same answers with their results.
+ *  Parallel calls of one answer are separate rows, and only one of them is an ancestor. */
+function findBranch(rows: ReadonlyMap<string, Row>, last: string | undefined): Row[] {
+  const ancestors = new Set<Row>();
+  for (let row = rows.get(last ?? ""); row !== undefined && !ancestors.has(row); row = rows.get(row.parent ?? ""))
+    ancestors.add(row);
+  const answers = new Set<unknown>([...ancestors].flatMap(({ answer }) => answer ?? []));
+  const isOfAnswer = (row: Row): boolean => ancestors.has(row) || answers.has(row.answer);
   const all = [...rows.values()];
   const made = all.filter(isOfAnswer).flatMap(({ blocks }) => blocks);
   const calls = new Set(made.flatMap(({ type, id }) => (type === "tool_use" ? [id] : [])));
@@ -85,7 +82,7 @@ function branchOf(rows: ReadonlyMap<string, Row>, last: string | undefined): Row
   return all.filter((row) => isOfAnswer(row) || row.blocks.some(isResult));
 }
 
-function idsIn(rows: readonly Row[]): Readonly<Record<"calls" | "results", ReadonlySet<unknown>>> {
+function collectIds(rows: readonly Row[]): Readonly<Record<"calls" | "results", ReadonlySet<unknown>>> {
   const blocks = rows.flatMap((row) => row.blocks);
   const [calls, results] = [new Set<unknown>(), new Set<unknown>()];
   for (const { type, id, tool_use_id, isLost } of blocks) {
@@ -95,19 +92,17 @@ function idsIn(rows: readonly Row[]): Readonly<Record<"calls" | "results", Reado
   return { calls, results };
 }
 
-function blocksOf({ message }: Readonly<Record<string, unknown>>): TranscriptBlock[] {
+function readBlocks({ message }: TranscriptBlock): TranscriptBlock[] {
   const content: unknown = isPlainObject(message) ? (message as TranscriptBlock).content : undefined;
   if (typeof content === "string") return [{ type: "text", text: content }];
   if (!Array.isArray(content)) return [];
-  return content.filter(isPlainObject).map((block) => withoutResult(block as TranscriptBlock));
-}
-
-/** Of a result only our notes matter, and whether the client lost it in a crash. The whole text would fill the memory. */
-function withoutResult(block: TranscriptBlock): TranscriptBlock {
-  if (block.type !== "tool_result") return block;
-  const texts = textsIn(block.content);
-  const isLost = texts.some((text) => text.startsWith("[Tool call interrupted"));
-  return { type: "tool_result", tool_use_id: block.tool_use_id, notes: texts.flatMap(findNotes), isLost };
+  return (content.filter(isPlainObject) as TranscriptBlock[]).map((block) => {
+    if (block.type !== "tool_result") return block;
+    // Only our notes matter, and whether the client lost the result in a crash. The whole text would fill the memory.
+    const texts = textsIn(block.content);
+    const isLost = texts.some((text) => text.startsWith("[Tool call interrupted"));
+    return { type: "tool_result", tool_use_id: block.tool_use_id, notes: texts.flatMap(findNotes), isLost };
+  });
 }
 
 /** Returns what a result of a transcript has that looks like notes about shortened results. */

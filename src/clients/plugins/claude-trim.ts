@@ -9,8 +9,8 @@ import type { PluginServer } from "./plugin.ts";
 import { agentPrefix, historyName } from "./plugin-sessions.ts";
 
 export interface ClaudeTrim {
-  /** Takes the body of a request. Returns the messages to send, those that stay as their index in the body; undefined if
-   *  all stay. */
+  /** Takes the body of a request. Returns the messages to send, with an index into the body's messages in place of each
+   *  message that stays. Returns undefined if all stay. */
   trim(context: PluginContext, body: string): Promise<readonly (object | number)[] | undefined>;
   /** Returns what was trimmed in one of the sessions. */
   recall(id: string, sessions: Iterable<string>): Promise<string | undefined>;
@@ -18,20 +18,18 @@ export interface ClaudeTrim {
   note(context: PluginContext, call: Omit<ClientCall, "sessionId" | "text">, admitted: AdmittedResult): Promise<void>;
 }
 
-export interface ClaudeTrimOptions {
+/** Returns undefined if the plugin does not trim. */
+export function createClaudeTrim({
+  server,
+  forget,
+}: {
   readonly server: PluginServer;
   forget(context: PluginContext, isKept: Parameters<Intake["forget"]>[0]): Promise<void>;
-}
-
-/** Without a beta for more, Claude Code works with this window, whatever the model accepts (2.1.325). */
-const clientWindow = 200_000;
-
-/** Returns undefined if the plugin does not trim. */
-export function createClaudeTrim({ server, forget }: ClaudeTrimOptions): ClaudeTrim | undefined {
+}): ClaudeTrim | undefined {
   const { trim } = server.settings;
   if (trim === undefined) return undefined;
   const histories = new Map<string, Promise<ClientHistory>>();
-  const historyOf = (context: PluginContext): Promise<ClientHistory> => {
+  const openHistory = (context: PluginContext): Promise<ClientHistory> => {
     const { sessionId, agentId } = context;
     const name = historyName(context);
     const intake = { forget: (isKept: Parameters<Intake["forget"]>[0]) => forget(context, isKept) };
@@ -46,10 +44,15 @@ export function createClaudeTrim({ server, forget }: ClaudeTrimOptions): ClaudeT
       const { messages, system, tools, model, max_tokens: longestAnswer } = JSON.parse(body) as ClaudeRequest;
       // Requests for titles and topics are not turns of the conversation.
       if (!Array.isArray(messages) || !Array.isArray(tools) || tools.length === 0) return undefined;
-      const history = await historyOf(context);
-      const limits = { window: clientWindow, longestAnswer };
+      const history = await openHistory(context);
       return history.reduce<object>({
-        ...{ sessionId: context.sessionId, messages, view: createView(), model, ...limits },
+        sessionId: context.sessionId,
+        messages,
+        view: createView(),
+        model,
+        // Without a beta for more, Claude Code works with this window, whatever the model accepts (2.1.325).
+        window: 200_000,
+        longestAnswer,
         frame: { system, tools },
       }) as Promise<readonly (object | number)[] | undefined>;
     },
@@ -64,7 +67,7 @@ export function createClaudeTrim({ server, forget }: ClaudeTrimOptions): ClaudeT
       return undefined;
     },
     async note(context, call, admitted) {
-      await (await historyOf(context)).noteResult({ ...call, sessionId: context.sessionId, text: "" }, admitted);
+      await (await openHistory(context)).noteResult({ ...call, sessionId: context.sessionId, text: "" }, admitted);
     },
   };
 }
@@ -81,31 +84,31 @@ interface ClaudeRequest {
 function createView(): MessageView<object> {
   const indexes = new Map<object, number>();
   return {
-    show: (messages, textOf) =>
+    show: (messages, findText) =>
       messages.map((message, index) => {
         const { content } = message as Fields;
-        if (!Array.isArray(content)) return noted(message, index);
-        const blocks = (content as Fields[]).map((block) => withOriginal(block, textOf));
+        if (!Array.isArray(content)) {
+          indexes.set(message, index);
+          return message;
+        }
+        const blocks = (content as Fields[]).map((block) => restoreText(block, findText));
         const shown = { ...message, content: blocks.map((block, at) => blockOf(`${index}.${at}`, block)) };
-        return blocks.every((block, at) => block === content[at]) ? noted(shown, index) : shown;
+        if (blocks.every((block, at) => block === content[at])) indexes.set(shown, index);
+        return shown;
       }),
     // The client's module knows its own messages.
     apply: (_messages, _sent, reduced) => reduced.map((message) => (indexes.get(message) ?? message) as object),
   };
-  function noted(message: object, index: number): object {
-    indexes.set(message, index);
-    return message;
-  }
 }
 
 /** Only results that are one text are ever shortened. */
-function withOriginal(block: Fields, textOf: (callId: string, text: string) => string): Fields {
+function restoreText(block: Fields, findText: (callId: string, text: string) => string): Fields {
   const { type, tool_use_id: callId, content } = block;
   if (type !== "tool_result") return block;
   const [only, ...rest] =
     typeof content === "string" ? [{ type: "text", text: content }] : ((content ?? []) as Fields[]);
   if (only?.type !== "text" || typeof only.text !== "string" || rest.length > 0) return block;
-  const text = textOf(String(callId), only.text);
+  const text = findText(String(callId), only.text);
   if (text === only.text) return block;
   return { ...block, content: typeof content === "string" ? text : [{ ...only, text }] };
 }

@@ -10,8 +10,8 @@ import { historyName, pluginResults } from "./plugin-sessions.ts";
 
 /** Shows a client's messages as Anthropic's. */
 export interface MessageView<Message extends object> {
-  /** Returns Anthropic messages whose blocks were made with `blockOf`. `textOf` gives the text of a result. */
-  show(messages: readonly Message[], textOf: (callId: string, text: string) => string): readonly object[];
+  /** Returns Anthropic messages whose blocks were made with `blockOf`. `findText` returns the text of a result. */
+  show(messages: readonly Message[], findText: (callId: string, text: string) => string): readonly object[];
   /** Returns the client's messages with what is left of each block. `reduced` is what the trimmer would send. */
   apply(messages: readonly Message[], sent: SentBlocks, reduced: readonly object[]): readonly Message[];
 }
@@ -51,15 +51,11 @@ export interface HistoryOptions {
 }
 
 const place: unique symbol = Symbol("plimsoll: the place of a block");
-type PlacedBlock = Fields & { readonly [place]?: string };
 
 /** Makes a block that can be found again after it was edited. An edit copies the symbol with the other fields. */
 export function blockOf(name: string, fields: Fields): object {
   return { ...fields, [place]: name };
 }
-
-/** System text and tools, which a client does not show us, until a first answer has told their size. */
-const prefixTokens = 12_000;
 
 export async function createClientHistory(options: HistoryOptions): Promise<ClientHistory> {
   const { store, trim } = options;
@@ -67,46 +63,52 @@ export async function createClientHistory(options: HistoryOptions): Promise<Clie
   const results = await openResults(store, options);
   let trimmer: { readonly key: string; readonly trimmer: Trimmer } | undefined;
   let observed = "";
-  const trimmerFor = async (request: HistoryRequest<object>): Promise<Trimmer | undefined> => {
+  const openTrimmer = async (request: HistoryRequest<object>): Promise<Trimmer | undefined> => {
     const { model, window, longestAnswer = 0 } = request;
     if (trim === "window" && window === undefined) return undefined;
-    const most = Math.min(trim === "window" ? Number.POSITIVE_INFINITY : trim, largestRequest(window, longestAnswer));
-    const key = JSON.stringify([most, model]);
+    const maxTokens = Math.min(trim === "window" ? Number.POSITIVE_INFINITY : trim, measureRoom(window, longestAnswer));
+    const key = JSON.stringify([maxTokens, model]);
     const reserve = 16_000;
-    const settings = {
-      ...{ contextWindow: most + reserve, reserve },
-      prefixTokens: request.frame === undefined ? Math.min(prefixTokens, Math.floor(most / 4)) : 0,
-    };
     if (trimmer?.key !== key) {
       await trimmer?.trimmer.checkpoint();
-      const created = await createTrimmer({ ...settings, model, format: "anthropic", store, sessionId });
+      const created = await createTrimmer({
+        contextWindow: maxTokens + reserve,
+        reserve,
+        // If the client does not show us system text and tools, this is an estimate of their size until the first
+        // answer reports it.
+        prefixTokens: request.frame === undefined ? Math.min(12_000, Math.floor(maxTokens / 4)) : 0,
+        model,
+        format: "anthropic",
+        store,
+        sessionId,
+      });
       trimmer = { key, trimmer: created };
       observed = request.usage?.id ?? "";
     }
     return trimmer.trimmer;
   };
   const reduceOnce = (current: Trimmer, { messages, view, frame }: HistoryRequest<object>) => {
-    results.follow(() => callsIn(view.show(messages, (_callId, text) => text)));
-    const shown = view.show(messages, results.textOf);
+    results.follow(() => listCalls(view.show(messages, (_callId, text) => text)));
+    const shown = view.show(messages, results.findText);
     // The model has the command `plimsoll recall` or our MCP server, whatever tools the client shows us.
     const reduction = current.reduce({ ...frame, messages: shown }, { hasRecall: true });
-    return { reduction, sent: blocksIn(reduction.messages), shown: blocksIn(shown) };
+    return { reduction, sent: indexBlocks(reduction.messages), shown: indexBlocks(shown) };
   };
   /** A restored text makes the history larger, so the policy decides again. */
   const settle = async (current: Trimmer, request: HistoryRequest<object>) => {
     let outcome = reduceOnce(current, request);
     if (!outcome.reduction.isEpoch) return outcome;
-    for (let attempt = 0; attempt < 3 && (await results.restore(wholeCalls(outcome))); attempt++) {
+    for (let attempt = 0; attempt < 3 && (await results.restore(findWholeCalls(outcome))); attempt++) {
       outcome = reduceOnce(current, request);
     }
-    const whole = wholeCalls(outcome);
+    const whole = findWholeCalls(outcome);
     await options.intake.forget(({ callId = "" }) => whole.has(callId));
     return outcome;
   };
   return {
     async reduce<Message extends object>(request: HistoryRequest<Message>) {
       const general = request as unknown as HistoryRequest<object>;
-      const current = await trimmerFor(general);
+      const current = await openTrimmer(general);
       if (current === undefined) return undefined;
       const isNews = request.usage !== undefined && request.usage.id !== observed;
       if (isNews) current.observe(request.usage?.tokens);
@@ -121,17 +123,18 @@ export async function createClientHistory(options: HistoryOptions): Promise<Clie
   };
 }
 
-/** The client compacts on its own when only the answer has room left. We have to be earlier. */
-function largestRequest(window: number | undefined, longestAnswer: number): number {
+/** Returns the most tokens of a request. The client compacts when only the answer has room left, so we have to trim
+ *  earlier. */
+function measureRoom(window: number | undefined, longestAnswer: number): number {
   if (window === undefined) return Number.POSITIVE_INFINITY;
   return Math.floor(window * 0.95 - Math.min(window / 2, Math.max(20_000, longestAnswer)));
 }
 
-function blocksIn(messages: readonly object[]): Map<string, Fields> {
+function indexBlocks(messages: readonly object[]): Map<string, Fields> {
   const found = new Map<string, Fields>();
   for (const message of messages) {
     const { content } = message as Fields;
-    for (const block of Array.isArray(content) ? (content as PlacedBlock[]) : []) {
+    for (const block of Array.isArray(content) ? (content as (Fields & { readonly [place]?: string })[]) : []) {
       const name = block[place];
       if (name !== undefined) found.set(name, block);
     }
@@ -140,14 +143,14 @@ function blocksIn(messages: readonly object[]): Map<string, Fields> {
 }
 
 /** The calls that have results, oldest first. */
-function callsIn(messages: readonly object[]): string[] {
-  return [...blocksIn(messages).values()].flatMap(({ tool_use_id: callId }) =>
+function listCalls(messages: readonly object[]): string[] {
+  return [...indexBlocks(messages).values()].flatMap(({ tool_use_id: callId }) =>
     callId === undefined ? [] : String(callId),
   );
 }
 
 /** The calls that are sent as they are, with their results. */
-function wholeCalls({ shown, sent }: Readonly<Record<"shown" | "sent", ReadonlyMap<string, Fields>>>): Set<string> {
+function findWholeCalls({ shown, sent }: Readonly<Record<"shown" | "sent", ReadonlyMap<string, Fields>>>): Set<string> {
   const changed = new Set<string>();
   const whole = new Set<string>();
   for (const [name, { id, tool_use_id: callId = id, input, content }] of shown) {
@@ -159,8 +162,8 @@ function wholeCalls({ shown, sent }: Readonly<Record<"shown" | "sent", ReadonlyM
   return whole;
 }
 
-// Shortened results refer to earlier ones. When a trim removes an earlier one, the newest shortened one gets its original
-// back.
+// Shortened results refer to earlier ones. If a trim removes an earlier result, the newest result that refers to it gets
+// its original text back.
 
 /** A shortened result, and the calls that it refers to. */
 interface EditedResult {
@@ -176,16 +179,17 @@ interface StoredResults {
   readonly edited: readonly EditedResult[];
   /** Calls whose results have their originals again, with the ids of these. */
   readonly restored: Readonly<Record<string, string>>;
-  /** For these calls, the last calls of the histories in which they have. After a rewind to before the trim, the model
-   *  needs the text from which it made its thinking. Absent in what earlier versions stored: then in every history. */
+  /** By restored call, the last call of each history in which it was restored. After a rewind to before the trim, the model
+   *  needs the shortened text again, because its thinking was made from that. Earlier versions did not store this: then the
+   *  original is used in every history. */
   readonly since?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
 const isEdited = objectOf({ callId: isText, id: isText, call: isText, bases: listOf(isText) });
 const isStored = objectOf({ edited: listOf(isEdited), restored: mapOf(isText) }, { since: mapOf(listOf(isText)) });
 
-async function openResults(store: Store, of: Pick<HistoryOptions, "sessionId" | "agentId">) {
-  const key = historyName(of);
+async function openResults(store: Store, options: Pick<HistoryOptions, "sessionId" | "agentId">) {
+  const key = historyName(options);
   const record = await store.get(pluginResults, key);
   let known: StoredResults = readJson(record?.value, isStored) ?? { edited: [], restored: {} };
   const originals = new Map<string, string>();
@@ -194,7 +198,7 @@ async function openResults(store: Store, of: Pick<HistoryOptions, "sessionId" | 
     originals.has(callId) && (known.since?.[callId]?.some((last) => calls.includes(last)) ?? true);
   const load = async (callId: string, id: string): Promise<void> => {
     const original = await readOriginal(store, id);
-    if (original?.sessionId === of.sessionId) originals.set(callId, original.text);
+    if (original?.sessionId === options.sessionId) originals.set(callId, original.text);
   };
   for (const [callId, id] of Object.entries(known.restored)) await load(callId, id);
   const save = (next: StoredResults) => {
@@ -206,7 +210,7 @@ async function openResults(store: Store, of: Pick<HistoryOptions, "sessionId" | 
     follow(read: () => readonly string[]): void {
       if (known.edited.length > 0) calls = read();
     },
-    textOf: (callId: string, text: string): string => (isRestored(callId) ? (originals.get(callId) ?? text) : text),
+    findText: (callId: string, text: string): string => (isRestored(callId) ? (originals.get(callId) ?? text) : text),
     hasRestored: () => [...originals.keys()].some(isRestored),
     async note({ callId, tool, input }: ClientCall, { id, edit, bases = [] }: AdmittedResult) {
       if (id === undefined || edit === "page") return;

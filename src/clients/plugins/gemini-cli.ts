@@ -10,12 +10,12 @@ import { createCounter } from "../../core/tokens/index.ts";
 import { readForeignBytes } from "../../host/index.ts";
 import {
   folderSettings,
+  formatJson,
   ownedFolder,
   type PluginCheck,
   type PluginClient,
   type PluginPlace,
   type PluginServer,
-  type PluginSettings,
 } from "./plugin.ts";
 import { recordPluginEvents } from "./plugin-sessions.ts";
 
@@ -23,7 +23,17 @@ export const geminiCli: PluginClient = {
   id: "gemini-cli",
   scopes: ["user"],
   async files({ root }, settings) {
-    return ownedFolder(join(root, folder), extensionFolder(settings), settings);
+    const { maxResultTokens } = settings;
+    const limit = maxResultTokens === undefined ? [] : ["--max-result-tokens", String(maxResultTokens)];
+    // gemini-cli shows the message of a command that fails to the model, in place of the result.
+    const command = ["plimsoll", "plugin", "hook", "gemini-cli", ...limit, "|| exit 0"].join(" ");
+    // A hook that takes longer is ended, and the result stays as it is.
+    const hook = { type: "command", name: "plimsoll", command, timeout: 1_000 };
+    const files = {
+      "gemini-extension.json": formatJson({ name: "plimsoll", version: "1.0.0" }),
+      "hooks/hooks.json": formatJson({ hooks: { AfterTool: [{ matcher: "*", hooks: [hook] }] } }),
+    };
+    return ownedFolder(join(root, folder), files, settings);
   },
   installedSettings: ({ root }) => folderSettings(join(root, folder)),
   notes: [
@@ -36,24 +46,6 @@ export const geminiCli: PluginClient = {
 
 const folder = ".gemini/extensions/plimsoll";
 
-/** In milliseconds. A hook that takes longer is ended, and the result stays as it is. */
-const hookTimeout = 1_000;
-
-function extensionFolder({ maxResultTokens }: PluginSettings): Readonly<Record<string, string>> {
-  const limit = maxResultTokens === undefined ? [] : ["--max-result-tokens", String(maxResultTokens)];
-  // gemini-cli shows the message of a command that fails to the model, in place of the result.
-  const command = ["plimsoll", "plugin", "hook", "gemini-cli", ...limit, "|| exit 0"].join(" ");
-  const hook = { type: "command", name: "plimsoll", command, timeout: hookTimeout };
-  return {
-    "gemini-extension.json": json({ name: "plimsoll", version: "1.0.0" }),
-    "hooks/hooks.json": json({ hooks: { AfterTool: [{ matcher: "*", hooks: [hook] }] } }),
-  };
-}
-
-function json(value: object): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
-}
-
 /** Gives a planted result to the installed command, as the client would. */
 async function checkHook({ root, env }: PluginPlace): Promise<PluginCheck> {
   const file = readForeignBytes(join(root, folder, "hooks/hooks.json"), { within: root, refuseLink: true });
@@ -65,8 +57,11 @@ async function checkHook({ root, env }: PluginPlace): Promise<PluginCheck> {
   const event = { session_id: "plimsoll-check", tool_name: "check", tool_response: { llmContent: planted } };
   const state = mkdtempSync(join(tmpdir(), "plimsoll-check-"));
   const { stdout } = spawnSync(command, {
-    ...{ input: JSON.stringify(event), env: { ...env, PLIMSOLL_STORE: join(state, "state.db") }, shell: true },
-    ...{ encoding: "utf8", timeout: 20_000 },
+    input: JSON.stringify(event),
+    env: { ...env, PLIMSOLL_STORE: join(state, "state.db") },
+    shell: true,
+    encoding: "utf8",
+    timeout: 20_000,
   });
   rmSync(state, { recursive: true, force: true });
   const passed = stdout.includes("planted line 1\\n") && stdout.includes('"decision":"deny"');
@@ -82,7 +77,7 @@ async function checkHook({ root, env }: PluginPlace): Promise<PluginCheck> {
 /** Answers `AfterTool`. Returns undefined if the result should stay as it is. */
 async function answerHook(event: Fields, { settings, store }: PluginServer): Promise<object | undefined> {
   const { session_id: sessionId, tool_name: tool, tool_input: input, tool_response: response } = event;
-  const text = textOf((Object(response) as Fields).llmContent);
+  const text = readOnlyText((Object(response) as Fields).llmContent);
   const { maxResultTokens = 16_000 } = settings;
   // A token has at least one character.
   if (text === undefined || text.length <= maxResultTokens) return undefined;
@@ -91,18 +86,17 @@ async function answerHook(event: Fields, { settings, store }: PluginServer): Pro
   const counter = await createCounter("auto");
   const intake = await createIntake({ counter, store: opened, sessionId, maxResultTokens, deltas: false });
   const admitted = await intake.admit({ tool, input, text });
-  const about = { client: "gemini-cli", sessionId, now: Date.now() };
+  const session = { client: "gemini-cli", sessionId, now: Date.now() };
   const savedTokens = admitted.id === undefined ? 0 : counter.count(text) - admitted.tokens;
-  await recordPluginEvents(opened, about, [{ kind: "result", edit: admitted.edit, savedTokens }]);
-  // The model sees whatever we return as an error, so a whole result stays as it is.
-  return savedTokens === 0 ? undefined : { decision: "deny", reason: `${notice}\n${admitted.text}` };
+  await recordPluginEvents(opened, session, [{ kind: "result", edit: admitted.edit, savedTokens }]);
+  // The model sees whatever we return as the message of an error, so a whole result stays as it is.
+  if (savedTokens === 0) return undefined;
+  const notice = "[The tool ran. Its result is too long for the conversation, so this is a part of it.]";
+  return { decision: "deny", reason: `${notice}\n${admitted.text}` };
 }
 
-/** The model gets the text as the message of an error. */
-const notice = "[The tool ran. Its result is too long for the conversation, so this is a part of it.]";
-
 /** Results with images or several texts stay as they are. */
-function textOf(content: unknown): string | undefined {
+function readOnlyText(content: unknown): string | undefined {
   if (typeof content === "string") return content;
   const [only, ...rest] = Array.isArray(content) ? (content as Fields[]) : [];
   return rest.length === 0 && typeof only?.text === "string" ? only.text : undefined;

@@ -7,18 +7,23 @@ import { readForeignBytes } from "../../host/index.ts";
 import type { HookSettings } from "./in-client.ts";
 import { type PluginPlace, type PluginSettings, readPluginSettings } from "./plugin.ts";
 
-export interface HookScript {
-  /** The last lines, which hand the hooks to the client. `withHooks` and `settings` are in scope. */
+/** `ending` has the last lines, which pass the hooks to the client. `withHooks` and `settings` are in scope there. */
+export function hookScript({
+  ending,
+  place,
+  settings,
+}: {
   readonly ending: string;
   readonly place: PluginPlace;
   readonly settings: PluginSettings;
-}
-
-export function hookScript({ ending, place, settings }: HookScript): string {
+}): string {
   const { maxResultTokens, deltas, trim, images } = settings;
   const chosen: HookSettings = { maxResultTokens, ...(!deltas && { deltas }), trim, images };
+  // This module is in src/clients/plugins/ or in dist/cli/bundle/.
+  const places = ["./plugin-hooks.js", "../../../dist/cli/bundle/plugin-hooks.js"];
+  const own = places.map((path) => fileURLToPath(new URL(path, import.meta.url))).find((path) => existsSync(path));
   // A project's file may be shared with other computers.
-  const installed = place.scope === "user" ? hooksFile() : undefined;
+  const installed = place.scope === "user" && own !== undefined ? [own] : [];
   return `import * as fs from "node:fs";
 import * as path from "node:path";
 import * as url from "node:url";
@@ -34,7 +39,7 @@ function findHooks() {
     return [...own, path.join(folder, "node_modules/plimsoll/dist/cli")];
   });
   const hooks = files.map((folder) => path.join(folder, "bundle/plugin-hooks.js"));
-  return [...hooks, ...${JSON.stringify(installed === undefined ? [] : [installed])}].find((file) => fs.existsSync(file));
+  return [...hooks, ...${JSON.stringify(installed)}].find((file) => fs.existsSync(file));
 }
 
 /** The client starts without us if this takes too long. */
@@ -55,10 +60,4 @@ export function scriptSettings(path: string): PluginSettings | undefined {
   const script = readForeignBytes(path, { refuseLink: true }) ?? "";
   const [, settings] = /^const settings = (\{.*\});$/m.exec(script) ?? [];
   return readPluginSettings(readJson(settings, isPlainObject));
-}
-
-/** This module is in src/clients/plugins/ or in dist/cli/bundle/. */
-function hooksFile(): string | undefined {
-  const places = ["./plugin-hooks.js", "../../../dist/cli/bundle/plugin-hooks.js"];
-  return places.map((place) => fileURLToPath(new URL(place, import.meta.url))).find((path) => existsSync(path));
 }

@@ -56,8 +56,8 @@ export interface InClient {
 export interface LeftOutImages {
   /** The calls whose images are left out, oldest first. */
   readonly old: ReadonlySet<string>;
-  /** The call that was the newest when they were. The model made the thinking before it with these images, and refuses
-   *  it without them. Absent if the model does not bind thinking. */
+  /** The newest call at the time when they were left out. The model made earlier thinking with these images, and refuses
+   *  that thinking without them. Absent if the model does not bind thinking. */
   readonly since?: string | undefined;
 }
 
@@ -75,11 +75,6 @@ export interface InClientOptions {
 
 /** The longest that a client waits for us. */
 const patienceMs = 50;
-/** The first request of a session also waits for the store and for what was trimmed earlier: a request with other bytes
- *  than the last one would be billed in full. */
-const firstPatienceMs = 900;
-/** The intake gives up before the client does, so that it knows what was sent. */
-const earlierMs = 3;
 
 export function createInClient({ client, settings, openStore, waitMs }: InClientOptions): InClient {
   let opened: Promise<Store> | undefined;
@@ -95,73 +90,78 @@ export function createInClient({ client, settings, openStore, waitMs }: InClient
   store().catch(() => undefined);
   createCounter("auto").catch(() => undefined);
   const sessions = new Map<string, Promise<ClientSession>>();
-  const callsOf = createCallsOf();
+  const findCalls = createCallFinder();
   /** Sessions whose contexts are gone, although the store does not know it yet. */
   const compacted = new Set<string>();
-  const forgetIn = async (sessionId: string, { intake }: ClientSession): Promise<void> => {
+  const forgetContext = async (sessionId: string, { intake }: ClientSession): Promise<void> => {
     await intake.forget();
     compacted.delete(sessionId);
   };
   const record = async (sessionId: string, event: PluginEvent): Promise<void> => {
-    const about = { client, sessionId, now: Date.now() };
-    await recordPluginEvents(await store(), about, [event]).catch(() => undefined);
+    const session = { client, sessionId, now: Date.now() };
+    await store()
+      .then((opened) => recordPluginEvents(opened, session, [event]))
+      .catch(() => undefined);
   };
-  const sessionOf = (sessionId: string): Promise<ClientSession> => {
-    const known =
-      sessions.get(sessionId) ?? store().then((opened) => openSession(sessionId, { store: opened, settings }));
+  const findSession = (sessionId: string): Promise<ClientSession> => {
+    const known = sessions.get(sessionId) ?? store().then((opened) => openSession(sessionId, opened, settings));
     sessions.set(sessionId, known);
     known.catch(() => sessions.delete(sessionId));
     return known;
   };
   const attempt = <Result>(sessionId: string, ms: number, work: (session: ClientSession) => Promise<Result>) => {
     const failed = (error: unknown): undefined => {
-      void record(sessionId, { kind: "error", message: messageOf(error) }).catch(() => undefined);
+      void record(sessionId, { kind: "error", message: messageOf(error) });
     };
-    return within(ms, sessionOf(sessionId).then(work).catch(failed));
+    return within(ms, findSession(sessionId).then(work).catch(failed));
   };
   return {
     trims: settings.trim !== undefined,
-    begin: ({ sessionId, callId, tool, input }) => callsOf(sessionId).begin(callId, { tool, input }),
-    endTurn: (sessionId) => callsOf(sessionId).endTurn(),
+    begin: ({ sessionId, callId, tool, input }) => findCalls(sessionId).begin(callId, { tool, input }),
+    endTurn: (sessionId) => findCalls(sessionId).endTurn(),
     admit(call) {
-      const lateAt = performance.now() + (waitMs ?? patienceMs) - earlierMs;
+      // The intake gives up 3 ms before the client does, so that it knows what was sent.
+      const lateAt = performance.now() + (waitMs ?? patienceMs) - 3;
       return attempt(call.sessionId, waitMs ?? patienceMs, async (session) => {
         const { intake, history, count } = session;
         const { callId, tool, input, text, shareOfLimit } = call;
-        if (compacted.has(call.sessionId)) await forgetIn(call.sessionId, session);
-        const together = callsOf(call.sessionId).end(callId);
+        if (compacted.has(call.sessionId)) await forgetContext(call.sessionId, session);
+        const together = findCalls(call.sessionId).end(callId);
         session.lateAt = lateAt;
         const admitted = await intake.admit({ callId, tool, input, text, shareOfLimit, ...together });
         const isEdited = admitted.edit !== "none";
         const savedTokens = isEdited ? Math.max(0, count(text) - admitted.tokens) : 0;
         void history?.noteResult(call, admitted).catch(() => undefined);
-        void record(call.sessionId, { kind: "result", edit: admitted.edit, savedTokens }).catch(() => undefined);
+        void record(call.sessionId, { kind: "result", edit: admitted.edit, savedTokens });
         return isEdited ? admitted.text : undefined;
       });
     },
     trim(request) {
       if (settings.trim === undefined) return Promise.resolve(undefined);
-      const ms = waitMs ?? (sessions.has(request.sessionId) ? patienceMs : firstPatienceMs);
+      // The first request of a session also waits for the store and for what was trimmed earlier: a request with other
+      // bytes than the last one would be billed in full.
+      const ms = waitMs ?? (sessions.has(request.sessionId) ? patienceMs : 900);
       return attempt(request.sessionId, ms, async ({ history }) => history?.reduce(request));
     },
-    withoutImages: (callIds, model) => chooseImages(callIds, settings.images, bindsThinking(model)),
+    withoutImages: (callIds, model) => chooseOldImages(callIds, settings.images, bindsThinking(model)),
     async forget(sessionId) {
       compacted.add(sessionId);
-      await attempt(sessionId, waitMs ?? patienceMs, (session) => forgetIn(sessionId, session));
+      await attempt(sessionId, waitMs ?? patienceMs, (session) => forgetContext(sessionId, session));
     },
   };
 }
 
-/** A change of what was sent costs the prompt cache, so as many images as stay are left out at once. */
-function chooseImages(callIds: readonly string[], newest = Number.POSITIVE_INFINITY, isBound = false): LeftOutImages {
-  const rounds = Math.floor((callIds.length - newest) / newest);
-  if (!(rounds > 0)) return { old: new Set() };
+/** Leaves out the images of old results in batches, because each change of earlier messages costs the prompt cache. A
+ *  batch has as many results as always keep their images. */
+function chooseOldImages(callIds: readonly string[], newest: number | undefined, isBound: boolean): LeftOutImages {
+  const rounds = newest === undefined ? 0 : Math.floor((callIds.length - newest) / newest);
+  if (newest === undefined || !(rounds > 0)) return { old: new Set() };
   const since = isBound ? callIds[(rounds + 1) * newest - 1] : undefined;
   return { old: new Set(callIds.slice(0, rounds * newest)), since };
 }
 
-/** Returns the calls of each session. */
-function createCallsOf(): (sessionId: string) => ParallelCalls {
+/** Returns a function that finds the calls of a session. */
+function createCallFinder(): (sessionId: string) => ParallelCalls {
   const known = new Map<string, ParallelCalls>();
   return (sessionId) => {
     const calls = known.get(sessionId) ?? createParallelCalls();
@@ -178,12 +178,7 @@ interface ClientSession {
   count(text: string): number;
 }
 
-interface SessionOptions {
-  readonly store: Store;
-  readonly settings: HookSettings;
-}
-
-async function openSession(sessionId: string, { store, settings }: SessionOptions): Promise<ClientSession> {
+async function openSession(sessionId: string, store: Store, settings: HookSettings): Promise<ClientSession> {
   const { maxResultTokens, deltas, trim } = settings;
   const counter = await createCounter("auto");
   const patience = (): Promise<void> =>

@@ -1,7 +1,7 @@
 /** The hooks of the opencode plugin, which run inside opencode (1.18, 2026-11). A hook that throws loses a tool's result
  *  or ends the run, and one that hangs stops the client. */
 import type { Fields } from "../../core/text/index.ts";
-import { blockOf, type MessageView, type SentBlocks } from "./client-history.ts";
+import { blockOf, type HistoryRequest, type MessageView, type SentBlocks } from "./client-history.ts";
 import { type InClient, imageNote, type LeftOutImages, recallNote, sessionVariable } from "./in-client.ts";
 
 /** A message as opencode stores it. */
@@ -16,10 +16,6 @@ interface ToolCall {
   readonly callID: string;
 }
 
-interface AfterTool extends ToolCall {
-  readonly args?: unknown;
-}
-
 /** A tool's answer: `output` of opencode's own tools, `content` of an MCP server's. */
 interface ToolAnswer {
   output?: unknown;
@@ -30,7 +26,7 @@ type Hook<Input, Output = unknown> = (input: Input, output: Output) => Promise<v
 
 export interface OpenCodeHooks {
   readonly "tool.execute.before": Hook<ToolCall, { readonly args?: unknown }>;
-  readonly "tool.execute.after": Hook<AfterTool, ToolAnswer>;
+  readonly "tool.execute.after": Hook<ToolCall & { readonly args?: unknown }, ToolAnswer>;
   readonly "experimental.chat.messages.transform": Hook<unknown, { messages: OpenCodeMessage[] }>;
   readonly "experimental.chat.system.transform": Hook<Fields, { system: string[] }>;
   readonly "shell.env": Hook<Fields, { env: Record<string, string> }>;
@@ -46,11 +42,16 @@ export function openCodeHooks({ begin, admit, endTurn, trim, forget, trims, with
       begin({ sessionId: sessionID, callId: callID, tool, input: args });
     }),
     "tool.execute.after": quietly(async ({ sessionID, callID, tool, args }, answer) => {
-      const text = textOf(answer);
-      if (text === undefined) return;
-      const call = { sessionId: sessionID, callId: callID, tool, input: args, text };
-      const shorter = await admit(typeof answer.output === "string" ? call : { ...call, shareOfLimit: serverShare });
-      if (shorter !== undefined) setText(answer, shorter);
+      const { output, content } = answer;
+      const call = { sessionId: sessionID, callId: callID, tool, input: args };
+      if (typeof output === "string") {
+        answer.output = (await admit({ ...call, text: output })) ?? output;
+        return;
+      }
+      const [only, ...rest] = Array.isArray(content) ? (content as Fields[]) : [];
+      if (rest.length > 0 || only?.type !== "text" || typeof only.text !== "string") return;
+      const text = await admit({ ...call, text: only.text, shareOfLimit: measureServerShare });
+      if (text !== undefined) answer.content = [{ ...only, text }];
     }),
     "experimental.chat.messages.transform": quietly(async (_input, { messages }) => {
       const last = messages.findLast(({ info }) => info.role === "assistant");
@@ -58,24 +59,33 @@ export function openCodeHooks({ begin, admit, endTurn, trim, forget, trims, with
       const sessionId = user?.info.sessionID;
       if (typeof sessionId !== "string") return;
       endTurn(sessionId);
-      const { modelID } = fieldsOf(user?.info.model);
+      const { modelID } = asFields(user?.info.model);
       const limit = limits.get(String(modelID)) ?? {};
       const model = typeof modelID === "string" ? modelID : undefined;
       const sent = await trim({
-        ...{ sessionId, messages, view: openCodeView, model },
-        ...{ window: positive(limit.input) ?? positive(limit.context), longestAnswer: positive(limit.output) },
-        usage: last === undefined ? undefined : usageOf(last.info),
+        sessionId,
+        messages,
+        view: openCodeView,
+        model,
+        window: readPositive(limit.input) ?? readPositive(limit.context),
+        longestAnswer: readPositive(limit.output),
+        usage: last && readUsage(last.info),
       });
       // A trim must not change which images are old.
+      const parts = messages.flatMap((message) => message.parts);
       const images = withoutImages(
-        messages.flatMap(({ parts }) => parts.filter(hasImages).map(callOf)),
+        parts.filter(hasImages).map(({ callID }) => String(callID)),
         model,
       );
-      const unbound = unboundThinking(messages, images);
+      const unbound = findUnboundThinking(parts, images);
       // opencode reads the list that it passed in.
       if (sent !== undefined) messages.splice(0, messages.length, ...sent);
-      for (const [index, message] of messages.entries())
-        messages[index] = withoutThinking(withoutOldImages(message, images.old), unbound);
+      for (const [index, message] of messages.entries()) {
+        // opencode leaves out an answer without parts that a model reads.
+        const kept = message.parts.filter((part) => !unbound.has(part)).map((part) => leaveOutImages(part, images.old));
+        const isSame = kept.length === message.parts.length && kept.every((part, at) => part === message.parts[at]);
+        if (!isSame) messages[index] = { ...message, parts: kept };
+      }
     }),
     "experimental.chat.system.transform": quietly(async ({ sessionID }, { system }) => {
       if (trims && sessionID !== undefined) system.push(recallNote);
@@ -84,17 +94,17 @@ export function openCodeHooks({ begin, admit, endTurn, trim, forget, trims, with
       if (trims && typeof sessionID === "string") env[sessionVariable] = sessionID;
     }),
     "chat.params": quietly(async ({ model }) => {
-      const { id, limit } = fieldsOf(model);
-      if (typeof id === "string") limits.set(id, fieldsOf(limit));
+      const { id, limit } = asFields(model);
+      if (typeof id === "string") limits.set(id, asFields(limit));
     }),
     event: quietly(async ({ event: { type, properties } }) => {
-      const { sessionID } = fieldsOf(properties);
-      if (typeof sessionID === "string" && shortening.has(type)) await forget(sessionID);
+      const { sessionID } = asFields(properties);
+      if (typeof sessionID === "string" && forgettingEvents.has(type)) await forget(sessionID);
     }),
   };
 }
 
-/** What a hook throws would reach the model, or end the run. */
+/** Swallows errors of a hook, which would reach the model or end the run. */
 function quietly<Input, Output>(hook: Hook<Input, Output>): Hook<Input, Output> {
   return async (input, output) => {
     try {
@@ -106,143 +116,114 @@ function quietly<Input, Output>(hook: Hook<Input, Output>): Hook<Input, Output> 
 }
 
 /** Events after which earlier results may not be in the context any more: compaction and undo. */
-const shortening: ReadonlySet<unknown> = new Set(["session.compacted", "message.removed", "message.part.removed"]);
+const forgettingEvents: ReadonlySet<unknown> = new Set([
+  "session.compacted",
+  "message.removed",
+  "message.part.removed",
+]);
 
 /** opencode cuts the answer of an MCP server after our hook, by bytes and by lines (1.18). */
-function serverShare(text: string): number {
+function measureServerShare(text: string): number {
   return Math.max(Buffer.byteLength(text) / 50_000, text.split("\n").length / 2_000);
 }
 
-function textOf({ output, content }: ToolAnswer): string | undefined {
-  if (typeof output === "string") return output;
-  const [only, ...rest] = Array.isArray(content) ? (content as Fields[]) : [];
-  return rest.length === 0 && only?.type === "text" && typeof only.text === "string" ? only.text : undefined;
-}
-
-function setText(answer: ToolAnswer, text: string): void {
-  if (typeof answer.output === "string") answer.output = text;
-  else answer.content = [{ ...fieldsOf((answer.content as unknown[])[0]), text }];
-}
-
-function callOf({ callID }: Fields): string {
-  return String(callID);
-}
-
 function isImage(attachment: unknown): boolean {
-  return String(fieldsOf(attachment).mime).startsWith("image/");
+  return String(asFields(attachment).mime).startsWith("image/");
 }
 
 function hasImages({ type, state }: Fields): boolean {
-  const { attachments } = fieldsOf(state);
+  const { attachments } = asFields(state);
   return type === "tool" && Array.isArray(attachments) && attachments.some(isImage);
 }
 
-function withoutOldImages(message: OpenCodeMessage, old: ReadonlySet<string>): OpenCodeMessage {
-  const isOld = (part: Fields): boolean => hasImages(part) && old.has(callOf(part));
-  if (!message.parts.some(isOld)) return message;
-  const parts = message.parts.map((part) => {
-    if (!isOld(part)) return part;
-    const state = fieldsOf(part.state);
-    const attachments = (state.attachments as unknown[]).filter((each) => !isImage(each));
-    return { ...part, state: { ...state, output: `${resultOf(part)}\n${imageNote}`, attachments } };
-  });
-  return { ...message, parts };
+function leaveOutImages(part: Fields, old: ReadonlySet<string>): Fields {
+  if (!hasImages(part) || !old.has(String(part.callID))) return part;
+  const state = asFields(part.state);
+  const attachments = (state.attachments as unknown[]).filter((each) => !isImage(each));
+  return { ...part, state: { ...state, output: `${readResult(part)}\n${imageNote}`, attachments } };
 }
 
-/** Returns the thinking that was made with images which are left out now. An answer has its results in it. */
-function unboundThinking(messages: readonly OpenCodeMessage[], { old, since }: LeftOutImages): ReadonlySet<Fields> {
-  const parts = messages.flatMap((message) => message.parts);
-  const first = parts.findIndex((part) => hasImages(part) && old.has(callOf(part)));
-  const last = parts.findIndex((part) => hasImages(part) && callOf(part) === since);
+/** Returns the thinking that was made with images which are left out now. An answer contains its results. */
+function findUnboundThinking(parts: readonly Fields[], { old, since }: LeftOutImages): ReadonlySet<Fields> {
+  const first = parts.findIndex((part) => hasImages(part) && old.has(String(part.callID)));
+  const last = parts.findIndex((part) => hasImages(part) && String(part.callID) === since);
   return new Set(first < 0 ? [] : parts.slice(first, last + 1).filter(({ type }) => type === "reasoning"));
 }
 
-/** opencode leaves out an answer without parts that a model reads. */
-function withoutThinking(message: OpenCodeMessage, unbound: ReadonlySet<Fields>): OpenCodeMessage {
-  const parts = message.parts.filter((part) => !unbound.has(part));
-  return parts.length === message.parts.length ? message : { ...message, parts };
-}
-
 /** opencode counts what came from the cache separately. */
-function usageOf({ id, tokens }: Fields): { readonly id: string; readonly tokens: unknown } | undefined {
-  const { input, cache } = fieldsOf(tokens);
-  const { read, write } = fieldsOf(cache);
-  if (typeof id !== "string" || positive(input) === undefined) return undefined;
+function readUsage({ id, tokens }: Fields): HistoryRequest<object>["usage"] {
+  const { input, cache } = asFields(tokens);
+  const { read, write } = asFields(cache);
+  if (typeof id !== "string" || readPositive(input) === undefined) return undefined;
   return { id, tokens: { input_tokens: input, cache_read_input_tokens: read, cache_creation_input_tokens: write } };
 }
 
-function positive(value: unknown): number | undefined {
+function readPositive(value: unknown): number | undefined {
   return typeof value === "number" && value > 0 ? value : undefined;
 }
 
-function fieldsOf(value: unknown): Fields {
+function asFields(value: unknown): Fields {
   return Object(value) as Fields;
 }
 
-/** Shows each answer of opencode's, which holds its calls with their results, as a turn and the message with its
- *  results. Only what a model reads is shown; other parts stay where they are. */
+/** Shows opencode's messages as Anthropic's. An answer of opencode contains its calls and their results; it becomes a turn
+ *  with the calls, and a message with the results. Parts that a model does not read are not shown, and stay. */
 export const openCodeView: MessageView<OpenCodeMessage> = {
-  show: (messages, originalOf) =>
-    messages.flatMap(({ info, parts }, index) => showMessage(info, parts, { index, originalOf })),
+  show: (messages, findText) =>
+    messages.flatMap(({ info: { role }, parts }, index) => {
+      const blocks = parts.flatMap((part, at) => showPart(part, `${index}.${at}`));
+      const results = parts.flatMap((part, at) => showResult(part, `${index}.${at}`, findText));
+      const shown = blocks.length === 0 ? [] : [{ role: role === "assistant" ? role : "user", content: blocks }];
+      return results.length === 0 ? shown : [...shown, { role: "user", content: results }];
+    }),
   apply(messages, sent) {
     return messages.flatMap((message, index) => {
       const parts = message.parts.flatMap((part, at) => applyPart(part, `${index}.${at}`, sent));
       if (parts.every((part, at) => part === message.parts[at])) return message;
-      return parts.some(isRead) ? { ...message, parts } : [];
+      const isRead = parts.some(({ type }) => ["text", "tool", "file", "reasoning"].includes(String(type)));
+      return isRead ? { ...message, parts } : [];
     });
   },
 };
 
-interface ShowOptions {
-  readonly index: number;
-  readonly originalOf: (callId: string, text: string) => string;
-}
-
-function showMessage({ role }: Fields, parts: readonly Fields[], { index, originalOf }: ShowOptions): object[] {
-  const blocks: object[] = [];
-  const results: object[] = [];
-  for (const [at, part] of parts.entries()) {
-    const name = `${index}.${at}`;
-    if (part.type !== "tool") blocks.push(...showPart(part, name));
-    else {
-      const { callID: id, tool, state } = part;
-      const { input = {}, attachments } = fieldsOf(state);
-      const text = originalOf(String(id), resultOf(part));
-      const media = (Array.isArray(attachments) ? attachments : []).map(showMedia);
-      const content = media.length === 0 ? text : [{ type: "text", text }, ...media];
-      blocks.push(blockOf(`${name} call`, { type: "tool_use", id, name: tool, input }));
-      results.push(blockOf(`${name} result`, { type: "tool_result", tool_use_id: id, content }));
-    }
-  }
-  const shown = blocks.length === 0 ? [] : [{ role: role === "assistant" ? role : "user", content: blocks }];
-  return results.length === 0 ? shown : [...shown, { role: "user", content: results }];
-}
-
+/** Returns what a model reads of a part, without the result of a call. */
 function showPart(part: Fields, name: string): object[] {
   const { type, text, metadata } = part;
+  if (type === "tool") {
+    const { input = {} } = asFields(part.state);
+    return [blockOf(`${name} call`, { type: "tool_use", id: part.callID, name: part.tool, input })];
+  }
   if (type === "text" && typeof text === "string" && part.ignored !== true) return [blockOf(name, { type, text })];
   if (type === "file") return [blockOf(name, showMedia(part))];
   if (type !== "reasoning" || typeof text !== "string") return [];
-  const { signature = "" } = fieldsOf(fieldsOf(metadata).anthropic);
+  const { signature = "" } = asFields(asFields(metadata).anthropic);
   return [blockOf(name, { type: "thinking", thinking: text, signature })];
 }
 
+function showResult(part: Fields, name: string, findText: (callId: string, text: string) => string): object[] {
+  if (part.type !== "tool") return [];
+  const { attachments } = asFields(part.state);
+  const text = findText(String(part.callID), readResult(part));
+  const media = (Array.isArray(attachments) ? attachments : []).map(showMedia);
+  const content = media.length === 0 ? text : [{ type: "text", text }, ...media];
+  return [blockOf(`${name} result`, { type: "tool_result", tool_use_id: part.callID, content })];
+}
+
 function showMedia(file: unknown): Fields {
-  const { mime = "", url = "" } = fieldsOf(file);
+  const { mime = "", url = "" } = asFields(file);
   const [, data] = /^data:[^,]*;base64,(.*)$/s.exec(String(url)) ?? [];
   const source = data === undefined ? { type: "url", url } : { type: "base64", media_type: mime, data };
   return { type: String(mime).startsWith("image/") ? "image" : "document", source };
 }
 
-function resultOf({ state }: Fields): string {
-  const { status, output, error } = fieldsOf(state);
+function readResult({ state }: Fields): string {
+  const { status, output, error } = asFields(state);
   return String((status === "error" ? error : output) ?? "");
 }
 
 function applyPart(part: Fields, name: string, sent: SentBlocks): Fields[] {
-  const isShown = part.type === "tool" || showPart(part, name).length > 0;
-  if (!isShown) return [part];
   if (part.type === "tool") return applyTool(part, name, sent);
+  if (showPart(part, name).length === 0) return [part];
   const block = sent(name);
   if (block === undefined) return [];
   return [block.type === "text" && block.text !== part.text ? { ...part, text: block.text } : part];
@@ -251,16 +232,12 @@ function applyPart(part: Fields, name: string, sent: SentBlocks): Fields[] {
 function applyTool(part: Fields, name: string, sent: SentBlocks): Fields[] {
   const [call, result] = [sent(`${name} call`), sent(`${name} result`)];
   if (call === undefined || result === undefined) return [];
-  const state = fieldsOf(part.state);
+  const state = asFields(part.state);
   const { input = {} } = state;
   // A list is what we showed: the text with its images.
-  const text = typeof result.content === "string" ? result.content : resultOf(part);
-  const isText = text === resultOf(part);
+  const text = typeof result.content === "string" ? result.content : readResult(part);
+  const isText = text === readResult(part);
   if (isText && call.input === input) return [part];
   const edited = state.status === "error" ? { error: text } : { output: text, attachments: [] };
   return [{ ...part, state: { ...state, input: call.input, ...(!isText && edited) } }];
-}
-
-function isRead({ type }: Fields): boolean {
-  return type === "text" || type === "tool" || type === "file" || type === "reasoning";
 }

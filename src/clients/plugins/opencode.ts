@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
 import { toByteString } from "../../core/text/index.ts";
 import { hookScript, scriptSettings } from "./hook-script.ts";
-import { ownedScript, type PluginClient, type PluginFile, type PluginPlace } from "./plugin.ts";
+import { formatJson, ownedScript, type PluginClient, type PluginFile, type PluginPlace } from "./plugin.ts";
 
 export const openCode: PluginClient = {
   id: "opencode",
@@ -26,11 +26,21 @@ export const openCode: PluginClient = {
       installed: { [script]: ".config/opencode/plugins/plimsoll.js" },
       args: ["run", "-m", "check/claude-sonnet-4-5", "Read the file."],
       env: () => ({
-        ...{ OPENCODE_DISABLE_AUTOUPDATE: "1", OPENCODE_DISABLE_DEFAULT_PLUGINS: "1" },
-        ...{ OPENCODE_DISABLE_LSP_DOWNLOAD: "1", OPENCODE_DISABLE_MODELS_FETCH: "1" },
+        OPENCODE_DISABLE_AUTOUPDATE: "1",
+        OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
+        OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
+        OPENCODE_DISABLE_MODELS_FETCH: "1",
       }),
       files: (url) => ({
-        ".config/opencode/opencode.json": JSON.stringify({ provider: { check: providerAt(url) } }),
+        ".config/opencode/opencode.json": JSON.stringify({
+          provider: {
+            check: {
+              npm: "@ai-sdk/anthropic",
+              options: { baseURL: `${url}/v1`, apiKey: "none" },
+              models: { "claude-sonnet-4-5": {} },
+            },
+          },
+        }),
         ".config/opencode/package-lock.json": lockFile,
         ".config/opencode/node_modules/.plimsoll": "",
       }),
@@ -38,11 +48,6 @@ export const openCode: PluginClient = {
     });
   },
 };
-
-function providerAt(url: string): object {
-  const options = { baseURL: `${url}/v1`, apiKey: "none" };
-  return { npm: "@ai-sdk/anthropic", options, models: { "claude-sonnet-4-5": {} } };
-}
 
 const ending = `export const Plimsoll = async () => {
   try {
@@ -59,29 +64,25 @@ function configFolder({ scope, root, env }: PluginPlace): string {
   return join(isAbsolute(base) ? base : join(root, ".config"), "opencode");
 }
 
-/** A folder with plugins makes opencode install its own package there, and without a network every start waits 70 s for
- *  it. It does not if there are a `node_modules` and a lock file that names the package. Our plugin does not need it. */
+/** Keeps opencode from installing its own package beside our plugin, which takes 70 s at every start without a network. It
+ *  does not install if it finds `node_modules` and a lock file that names the package. Our plugin does not need it. */
 function quickStart(folder: string): PluginFile[] {
   const marker = join(folder, "node_modules/.plimsoll");
   const isOpen = !existsSync(join(folder, "node_modules")) && !existsSync(join(folder, "package.json"));
   if (!isOpen && !existsSync(marker)) return [];
   const about = "Written by plimsoll plugin install. Remove it with plimsoll plugin uninstall.\n";
-  return [givenFile(join(folder, "package-lock.json"), lockFile), givenFile(marker, about)];
+  return [missingFile(join(folder, "package-lock.json"), lockFile), missingFile(marker, about)];
 }
 
-const lockFile = `${JSON.stringify(
-  {
-    name: "opencode",
-    lockfileVersion: 3,
-    requires: true,
-    packages: { "": { dependencies: { "@opencode-ai/plugin": "*" } } },
-  },
-  null,
-  2,
-)}\n`;
+const lockFile: string = formatJson({
+  name: "opencode",
+  lockfileVersion: 3,
+  requires: true,
+  packages: { "": { dependencies: { "@opencode-ai/plugin": "*" } } },
+});
 
 /** A file that we write only if it is missing, and remove only as we wrote it. */
-function givenFile(path: string, text: string): PluginFile {
+function missingFile(path: string, text: string): PluginFile {
   const bytes = toByteString(text);
   return {
     path,

@@ -20,16 +20,22 @@ export const pi: PluginClient = {
       installed: { [script]: ".pi/agent/extensions/plimsoll.js" },
       args: ["-p", "--provider", "check", "--model", "claude-sonnet-4-5", "Read the file."],
       env: () => ({ PI_OFFLINE: "1", PI_SKIP_VERSION_CHECK: "1", PI_TELEMETRY: "0" }),
-      files: (url) => ({ ".pi/agent/models.json": JSON.stringify({ providers: { check: providerAt(url) } }) }),
+      files: (url) => ({
+        ".pi/agent/models.json": JSON.stringify({
+          providers: {
+            check: {
+              baseUrl: url,
+              api: "anthropic-messages",
+              apiKey: "none",
+              models: [{ id: "claude-sonnet-4-5", name: "check", contextWindow: 200_000, maxTokens: 8_000 }],
+            },
+          },
+        }),
+      }),
       call: (file) => ({ name: "read", input: { path: file } }),
     });
   },
 };
-
-function providerAt(url: string): object {
-  const models = [{ id: "claude-sonnet-4-5", name: "check", contextWindow: 200_000, maxTokens: 8_000 }];
-  return { baseUrl: url, api: "anthropic-messages", apiKey: "none", models };
-}
 
 const ending = `export default async (pi) => {
   try {

@@ -32,7 +32,6 @@ export type PluginEvent =
 const collection = "plugin-sessions";
 /** Which results of a client whose history is trimmed were shortened, by session. */
 export const pluginResults = "plugin-results";
-const mostErrors = 5;
 
 const isSession: ShapeCheck<PluginSession> = objectOf({
   client: isText,
@@ -54,21 +53,27 @@ export async function recordPluginEvents(
   events: readonly PluginEvent[],
 ): Promise<number> {
   const lastUsed = new Date(now).toISOString();
-  const { value } = await store.update(collection, keyOf(client, sessionId), (before) => {
-    const session = readJson(before, isSession) ?? emptySession(client, sessionId);
-    return JSON.stringify({ ...events.reduce(withEvent, session), lastUsed });
+  const { value } = await store.update(collection, makeKey(client, sessionId), (before) => {
+    const session = readJson(before, isSession) ?? {
+      client,
+      sessionId,
+      results: 0,
+      duplicates: 0,
+      deltas: 0,
+      pages: 0,
+      savedTokens: 0,
+      recalls: 0,
+      errors: [],
+      lastUsed,
+    };
+    return JSON.stringify({ ...events.reduce(addEvent, session), lastUsed });
   });
   return readJson(value, isSession)?.savedTokens ?? 0;
 }
 
-function emptySession(client: string, sessionId: string): PluginSession {
-  const numbers = { results: 0, duplicates: 0, deltas: 0, pages: 0, savedTokens: 0, recalls: 0 };
-  return { client, sessionId, ...numbers, errors: [], lastUsed: "" };
-}
-
-function withEvent(session: PluginSession, event: PluginEvent): PluginSession {
+function addEvent(session: PluginSession, event: PluginEvent): PluginSession {
   if (event.kind === "recall") return { ...session, recalls: session.recalls + 1 };
-  if (event.kind === "error") return { ...session, errors: [...session.errors, event.message].slice(-mostErrors) };
+  if (event.kind === "error") return { ...session, errors: [...session.errors, event.message].slice(-5) };
   const counted = { ...session, results: session.results + 1, savedTokens: session.savedTokens + event.savedTokens };
   if (event.edit === "none" || event.edit === "quote") return counted;
   const name = `${event.edit}s` as const;
@@ -77,12 +82,12 @@ function withEvent(session: PluginSession, event: PluginEvent): PluginSession {
 
 /** Returns the sessions of a client, or of all clients, newest first. */
 export async function listPluginSessions(store: Store, client?: string): Promise<PluginSession[]> {
-  const records = await store.list(collection, client === undefined ? {} : { prefix: keyOf(client, "") });
+  const records = await store.list(collection, client === undefined ? {} : { prefix: makeKey(client, "") });
   const sessions = records.flatMap(({ value }) => readJson(value, isSession) ?? []);
   return sessions.sort((one, other) => (one.lastUsed < other.lastUsed ? 1 : -1));
 }
 
-function keyOf(client: string, sessionId: string): string {
+function makeKey(client: string, sessionId: string): string {
   return `${client}/${sessionId}`;
 }
 
@@ -103,7 +108,7 @@ export async function forgetPluginSessions(
 ): Promise<void> {
   const { forgetHistory, listHistories } = await import("../../conversation/history/index.ts");
   const gone = (await listPluginSessions(store)).filter(({ sessionId }) => sessionIds.has(sessionId));
-  for (const { client, sessionId } of gone) await store.delete(collection, keyOf(client, sessionId));
+  for (const { client, sessionId } of gone) await store.delete(collection, makeKey(client, sessionId));
   for (const sessionId of sessionIds) {
     await store.delete(pluginResults, sessionId);
     const prefix = agentPrefix(sessionId);

@@ -115,15 +115,22 @@ export interface ChangeSettings {
   readonly dryRun: boolean;
 }
 
-/** Installs or removes a plugin and reports each file. Changes nothing if one of them cannot be changed: half a plugin
- *  among somebody else's files would bring these to life. */
+/** Installs or removes a plugin and reports each file. Changes nothing if one of the files cannot be changed: half a
+ *  plugin could make the client load somebody else's files next to it. */
 export async function changePlugin(client: PluginClient, options: ChangeSettings): Promise<PluginChange[]> {
   const { action, place, settings, dryRun } = options;
   const { root, env } = place;
   refuseUnsupported(client, options);
   const files = await client.files(place, settings);
   const attempt = async (file: PluginFile, isTrial: boolean): Promise<PluginChange> => {
-    const plan = (current: string | undefined) => planned(() => file[action](current));
+    const plan = (current: string | undefined) => {
+      try {
+        return { after: file[action](current), facts: undefined };
+      } catch (problem) {
+        if (problem instanceof ContextError) return { problem, facts: undefined };
+        throw problem;
+      }
+    };
     const { change, problem } = await attemptChange(file.path, { root, env, dryRun: isTrial, plan });
     if (change?.written && change.after === undefined) await removeEmptyFolders(file.path, root);
     // Another file may be the reason.
@@ -160,15 +167,6 @@ function hasScope({ scopes }: PluginClient, { scope }: PluginPlace): boolean {
   return scopes === undefined || scopes.includes(scope);
 }
 
-function planned(change: () => string | undefined) {
-  try {
-    return { after: change(), facts: undefined };
-  } catch (problem) {
-    if (problem instanceof ContextError) return { problem, facts: undefined };
-    throw problem;
-  }
-}
-
 /** Whether a plugin is in place: `other` is one of another version, or one that somebody changed. */
 export async function installState(
   client: PluginClient,
@@ -200,18 +198,20 @@ export function ownedFolder(
   settings: PluginSettings,
 ): PluginFile[] {
   const manifest = join(folder, manifestName);
-  const earlier = writtenFiles(readForeignBytes(manifest, { refuseLink: true }));
-  const present = filesIn(folder);
+  const earlier = readManifest(readForeignBytes(manifest, { refuseLink: true }));
+  const present = listFiles(folder);
   const isListed = (name: string): boolean => Object.hasOwn(texts, name) || Object.hasOwn(earlier, name);
+  // A killed install leaves it, and the next one removes it.
+  const isTemporary = (name: string): boolean => /(?:^|\/)\.[^/]+\.plimsoll-\d+-\d+\.tmp$/.test(name);
   const foreign = present.find((name) => name !== manifestName && !isListed(name) && !isTemporary(name));
   const gone = present.filter((name) => Object.hasOwn(earlier, name) && !Object.hasOwn(texts, name));
   const files = [...Object.entries(texts), ...gone.map((name) => [name, undefined] as const)].map(([name, text]) =>
-    wholeFile(join(folder, name), text, (current) => hashOf(current) === earlier[name]),
+    wholeFile(join(folder, name), text, (current) => hashBytes(current) === earlier[name]),
   );
-  const hashes = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, hashOf(toByteString(text))]));
+  const hashes = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, hashBytes(toByteString(text))]));
   const about = "Written by plimsoll plugin install. Remove it with plimsoll plugin uninstall.";
-  const text = `${JSON.stringify({ about, settings: readPluginSettings(settings), files: hashes }, null, 2)}\n`;
-  const isOurs = (current: string): boolean => Object.keys(writtenFiles(current)).length > 0;
+  const text = formatJson({ about, settings: readPluginSettings(settings), files: hashes });
+  const isOurs = (current: string): boolean => Object.keys(readManifest(current)).length > 0;
   const last = wholeFile(manifest, text, isOurs);
   const install = (current: string | undefined): string | undefined => {
     if (foreign !== undefined) throw notOurs(join(folder, foreign), "was not written by plimsoll");
@@ -221,24 +221,20 @@ export function ownedFolder(
 }
 
 /** Returns the paths of all files in a folder. A link counts as a file. */
-function filesIn(folder: string): string[] {
-  const entries = readFolder(folder);
+function listFiles(folder: string): string[] {
+  let entries: Dirent[];
+  try {
+    entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  } catch {
+    return [];
+  }
   return entries
     .filter((entry) => !entry.isDirectory())
     .map(({ parentPath, name }) => relative(folder, join(parentPath, name)).replaceAll(sep, "/"));
 }
 
-function readFolder(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { recursive: true, withFileTypes: true });
-  } catch {
-    return [];
-  }
-}
-
-/** A killed install leaves it, and the next one removes it. */
-function isTemporary(name: string): boolean {
-  return /(?:^|\/)\.[^/]+\.plimsoll-\d+-\d+\.tmp$/.test(name);
+export function formatJson(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
 function notOurs(file: string, what: string): ContextError {
@@ -266,10 +262,10 @@ export function readPluginSettings(value: unknown): PluginSettings | undefined {
 
 /** Plans a script that is ours as a whole. Its first line says so and has the hash of the rest. */
 export function ownedScript(path: string, text: string): PluginFile {
-  const owned = `// plimsoll:owns sha256=${hashOf(toByteString(text))}\n${text}`;
+  const owned = `// plimsoll:owns sha256=${hashBytes(toByteString(text))}\n${text}`;
   return wholeFile(path, owned, (current) => {
     const [line, hash] = /^\/\/ plimsoll:owns sha256=(\S+)\n/.exec(current) ?? [];
-    return line !== undefined && hash === hashOf(current.slice(line.length));
+    return line !== undefined && hash === hashBytes(current.slice(line.length));
   });
 }
 
@@ -293,10 +289,10 @@ function wholeFile(path: string, text: string | undefined, isOurs: (current: str
   };
 }
 
-function writtenFiles(manifest: string | undefined): Readonly<Record<string, string>> {
+function readManifest(manifest: string | undefined): Readonly<Record<string, string>> {
   return readJson(manifest, objectOf({ files: mapOf(isText) }))?.files ?? {};
 }
 
-function hashOf(bytes: string): string {
+function hashBytes(bytes: string): string {
   return createHash("sha256").update(bytes, "latin1").digest("hex");
 }

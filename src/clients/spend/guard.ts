@@ -2,15 +2,9 @@
  *  never lets a call pass because something about the money is not known: then it asks and says why. */
 import { join } from "node:path";
 import { ContextError } from "../../core/errors.ts";
-import { countNoun, formatNumber, messageOf, printable } from "../../core/text/index.ts";
+import { countNoun, type Fields, formatNumber, messageOf, printable } from "../../core/text/index.ts";
 import { type Config, configDirectory, type Environment, loadConfig, shownPath } from "../../host/index.ts";
-import { mayConfigure, readSpend, type Spend, type SpendProblem, type SpendSum } from "../../recordings/index.ts";
-
-/** The part of a hook's input that the guard uses. */
-interface HookInput {
-  readonly transcript_path?: unknown;
-  readonly cwd?: unknown;
-}
+import { mayConfigure, readSpend, type Spend } from "../../recordings/index.ts";
 
 interface GuardPlace {
   readonly cwd: string;
@@ -27,17 +21,15 @@ interface Verdict {
 /** Returns what the hook prints before a tool call, or undefined if the call may go on. */
 export async function guardCall(input: string, place: GuardPlace): Promise<object | undefined> {
   const { env } = place;
-  const project = env.CLAUDE_PROJECT_DIR || undefined;
   let verdict: Verdict;
   try {
-    // A broken input cannot hide a guard: the folder of the process may have one too.
-    const { transcript_path, cwd = place.cwd } = parseHook(input);
-    const folder = project ?? String(cwd);
-    if (!mayConfigure("guard", folder, env)) return undefined;
-    verdict = await judge(typeof transcript_path === "string" ? transcript_path : undefined, { ...place, cwd: folder });
+    const hook = parseInput(input);
+    const cwd = env.CLAUDE_PROJECT_DIR || String(hook.cwd ?? place.cwd);
+    if (!mayConfigure("guard", cwd, env)) return undefined;
+    verdict = await judgeSpend(hook.transcript_path, { ...place, cwd });
   } catch (error) {
     const isConfig = error instanceof ContextError && error.code === "invalid_config" && error.file !== undefined;
-    verdict = asking(messageOf(error), place, isConfig ? `repair ${error.file}` : undefined);
+    verdict = askBecause(messageOf(error), place, isConfig ? `repair ${error.file}` : undefined);
   }
   const { decision, reason } = verdict;
   if (decision === undefined) return undefined;
@@ -45,14 +37,17 @@ export async function guardCall(input: string, place: GuardPlace): Promise<objec
   if (!isAttended(env)) return { continue: false, stopReason: reason };
   return {
     hookSpecificOutput: {
-      ...{ hookEventName: "PreToolUse", permissionDecision: decision, permissionDecisionReason: reason },
+      hookEventName: "PreToolUse",
+      permissionDecision: decision,
+      permissionDecisionReason: reason,
     },
   };
 }
 
-function parseHook(input: string): HookInput {
+/** A broken input cannot hide a guard: the folder of the process may have one too. */
+function parseInput(input: string): Fields {
   try {
-    return Object(JSON.parse(input)) as HookInput;
+    return Object(JSON.parse(input)) as Fields;
   } catch {
     return {};
   }
@@ -67,77 +62,57 @@ function isAttended({
   return attended === undefined ? !entry.startsWith("sdk") : attended !== "0";
 }
 
-async function judge(transcript: string | undefined, place: GuardPlace): Promise<Verdict> {
-  const { values } = await loadConfig(place);
-  const { guard, prices } = values;
+async function judgeSpend(transcript: unknown, place: GuardPlace): Promise<Verdict> {
+  const { guard, prices } = (await loadConfig(place)).values;
   if (guard.session_usd === undefined && guard.day_usd === undefined) return {};
-  if (transcript === undefined) return asking("the client did not name the transcript of the session", place);
-  const spend = await readSpend({ transcript, env: place.env, now: place.now, prices });
-  return verdictOn(spend, guard, place);
+  if (typeof transcript !== "string") return askBecause("the client did not name the transcript of the session", place);
+  return verdictOn(await readSpend({ transcript, env: place.env, now: place.now, prices }), guard, place);
 }
 
 /** Returns the verdict on what was spent. A limit is reached when the sum is as large. */
 export function verdictOn(spend: Spend, guard: Config["guard"], place: GuardPlace): Verdict {
-  const limits = spendLimits(spend, guard);
+  const limits = [
+    { key: "session_usd", what: "this session has", sum: spend.session },
+    { key: "day_usd", what: "today's sessions have", sum: spend.day },
+  ].flatMap(({ key, what, sum }) => {
+    const limit = guard[key as "session_usd" | "day_usd"];
+    return limit === undefined ? [] : [{ key, what, sum, limit }];
+  });
   if (limits.length === 0) return {};
-  const reached = limits.filter(({ sum, limit }) => Math.round(sum.usd * million) >= Math.round(limit * million));
+  // Sums of dollars are compared in millionths, because fractions add up inexactly.
+  const reached = limits.filter(({ sum, limit }) => Math.round(sum.usd * 1e6) >= Math.round(limit * 1e6));
   if (reached.length > 0) {
     const facts = reached.map(({ what, sum, limit }) => `${what} spent $${sum.usd.toFixed(2)} of $${limit.toFixed(2)}`);
     const keys = reached.map(({ key }) => `guard.${key}`).join(" and ");
+    const answers = `${formatNumber(spend.session.answers)} answers in this session, sub-agents included`;
     const yes = guard.on_limit === "ask" && isAttended(place.env) ? "allow this call, or " : "";
     return {
       decision: guard.on_limit,
-      reason: `Plimsoll's spend guard: ${facts.join("; ")} (${countOf(spend)}, at list prices of the API; a subscription is billed differently). To continue, ${yes}raise ${keys} in ${configName(place)}.`,
+      reason: `Plimsoll's spend guard: ${facts.join("; ")} (${answers}, at list prices of the API; a subscription is billed differently). To continue, ${yes}raise ${keys} in ${configName(place)}.`,
     };
   }
   const [problem] = spend.problems;
-  if (problem !== undefined) return asking(`a transcript could not be read: ${sentenceOf(problem)}`, place);
+  if (problem !== undefined) {
+    const { file, cause } = problem;
+    const why = typeof cause === "number" ? `${countNoun(cause, "line")} cannot be read` : messageOf(cause);
+    return askBecause(`a transcript could not be read: ${file}: ${why}`, place);
+  }
   const unpriced = [...new Set(limits.flatMap(({ sum }) => sum.unpriced))];
   if (unpriced.length === 0) return {};
   const names = unpriced.map((model) => `"${printable(model)}"`).join(", ");
-  return asking(`the price of ${names} is not known. Set it under prices in the configuration`, place);
-}
-
-/** Sums of dollars are compared in millionths, because fractions add up inexactly. */
-const million = 1_000_000;
-
-interface Limit {
-  readonly key: "session_usd" | "day_usd";
-  readonly what: string;
-  readonly sum: SpendSum;
-  readonly limit: number;
-}
-
-function spendLimits({ session, day }: Spend, guard: Config["guard"]): Limit[] {
-  const { session_usd, day_usd } = guard;
-  return [
-    ...(session_usd === undefined
-      ? []
-      : [{ key: "session_usd", what: "this session has", sum: session, limit: session_usd } as const]),
-    ...(day_usd === undefined
-      ? []
-      : [{ key: "day_usd", what: "today's sessions have", sum: day, limit: day_usd } as const]),
-  ];
-}
-
-function countOf({ session }: Spend): string {
-  return `${formatNumber(session.answers)} answers in this session, sub-agents included`;
+  return askBecause(`the price of ${names} is not known. Set it under prices in the configuration`, place);
 }
 
 function configName({ cwd, env }: GuardPlace): string {
   return shownPath(join(configDirectory(env), "config.yaml"), cwd, env);
 }
 
-function asking(why: string, place: GuardPlace, remedy = `remove guard from ${configName(place)}`): Verdict {
+function askBecause(why: string, place: GuardPlace, remedy = `remove guard from ${configName(place)}`): Verdict {
   const yes = isAttended(place.env) ? "allow this call, or " : "";
   return {
     decision: "ask",
     reason: `Plimsoll's spend guard does not know what was spent: ${why}. To continue, ${yes}${remedy}.`,
   };
-}
-
-function sentenceOf({ file, cause }: SpendProblem): string {
-  return `${file}: ${typeof cause === "number" ? `${countNoun(cause, "line")} cannot be read` : messageOf(cause)}`;
 }
 
 /** Returns the prices of the configuration. */

@@ -2,7 +2,6 @@
  *  Whatever is missing or wrong in the input is left out. */
 import { fstatSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { Prices } from "../../core/billing/index.ts";
 import type { Fields } from "../../core/text/index.ts";
 import { type Environment, readForeign, stateDirectory } from "../../host/index.ts";
 import { mayConfigure, readSpend, type Spend, type SpentAnswer } from "../../recordings/index.ts";
@@ -15,7 +14,13 @@ interface Status {
   readonly session?: Money | undefined;
   readonly today?: Money | undefined;
   readonly savedTokens?: number | undefined;
-  readonly lastMiss?: CacheMiss | undefined;
+  readonly lastMiss?:
+    | {
+        readonly causes: readonly string[];
+        readonly tokens?: number | undefined;
+        readonly usd?: number | undefined;
+      }
+    | undefined;
 }
 
 interface Money {
@@ -26,12 +31,6 @@ interface Money {
   readonly isComplete: boolean;
   /** Whether a subscription pays, so that the dollars are only what the API would have cost. */
   readonly isSubscription: boolean;
-}
-
-interface CacheMiss {
-  readonly causes: readonly string[];
-  readonly tokens?: number | undefined;
-  readonly usd?: number | undefined;
 }
 
 /** Prints the status line for the JSON on standard input. */
@@ -46,8 +45,13 @@ export async function printStatusLine(args: readonly string[], env: Environment)
 
 /** Reads standard input at once: waiting for a stream takes longer than the rest. A terminal gives none. */
 function readInput(): string {
-  if (!isFed()) return "";
   const chunks: Buffer[] = [];
+  try {
+    const stats = fstatSync(0);
+    if (!stats.isFIFO() && !stats.isFile() && !stats.isSocket()) return "";
+  } catch {
+    return "";
+  }
   const buffer = Buffer.allocUnsafe(65_536);
   for (let waits = 0; waits < 500; ) {
     try {
@@ -63,208 +67,161 @@ function readInput(): string {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-function isFed(): boolean {
-  try {
-    const stats = fstatSync(0);
-    return stats.isFIFO() || stats.isFile() || stats.isSocket();
-  } catch {
-    return false;
-  }
-}
-
-interface StatusPlace {
-  readonly env: Environment;
-  readonly now: Date;
-}
-
-export async function statusLine(
-  input: string,
-  { env, now }: StatusPlace,
-): Promise<{ readonly text: string; readonly json: Status }> {
-  const fields = parse(input);
-  const spend = await spendOf(fields, { env, now });
-  const json: Status = {
-    context: contextOf(fields),
-    cache: cacheOf(fields, spend),
-    ...moneyOf(fields, spend),
-    savedTokens: savedTokens(fields, env),
-    lastMiss: lastMiss(fields, spend),
-  };
-  return { text: render(json, env), json };
-}
-
-function parse(input: string): Fields {
-  try {
-    return fieldsOf(JSON.parse(input));
-  } catch {
-    return {};
-  }
-}
-
-function fieldsOf(value: unknown): Fields {
-  return typeof value === "object" && value !== null ? (value as Fields) : {};
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
-}
-
 /** A first run may find hundreds of megabytes. It must not take longer than the client waits. */
 const maxBytes = 16_000_000;
 const maxListAgeMs = 10_000;
 
-async function spendOf(fields: Fields, { env, now }: StatusPlace): Promise<Spend | undefined> {
+export async function statusLine(
+  input: string,
+  { env, now }: { readonly env: Environment; readonly now: Date },
+): Promise<{ readonly text: string; readonly json: Status }> {
+  let fields: Fields = {};
+  let spend: Spend | undefined;
   try {
-    const transcript = textOf(fields.transcript_path);
-    const prices = await pricesOf(textOf(fields.cwd) ?? "/", env);
-    return await readSpend({ transcript, env, now, prices, maxBytes, maxListAgeMs });
+    fields = readFields(JSON.parse(input));
   } catch {
-    return undefined;
+    // The client's input is broken: what the transcripts say is left.
   }
+  try {
+    const transcript = readText(fields.transcript_path);
+    const cwd = readText(fields.cwd) ?? "/";
+    // Loading the configuration takes long, and few people have prices in it.
+    const prices = mayConfigure("prices", cwd, env)
+      ? await (await import("./guard.ts")).configuredPrices(cwd, env)
+      : {};
+    spend = await readSpend({ transcript, env, now, prices, maxBytes, maxListAgeMs });
+  } catch {
+    // The line shows what the client itself reports.
+  }
+  const { total_input_tokens: total, context_window_size: size } = readFields(fields.context_window);
+  const [tokens, window] = [readNumber(total), readNumber(size)];
+  const json: Status = {
+    context: tokens === undefined || !window ? undefined : { tokens, window },
+    cache: measureCache(fields, spend),
+    ...measureMoney(fields, spend),
+    savedTokens: readSavedTokens(fields, env),
+    lastMiss: findLastMiss(fields, spend),
+  };
+  return { text: renderStatus(json, env), json };
 }
 
-/** Loading the configuration takes long, and few people have prices in it. */
-async function pricesOf(cwd: string, env: Environment): Promise<Prices> {
-  return mayConfigure("prices", cwd, env) ? (await import("./guard.ts")).configuredPrices(cwd, env) : {};
+function readFields(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
 }
 
-function contextOf(fields: Fields): Status["context"] {
-  const { total_input_tokens: total, context_window_size: size } = fieldsOf(fields.context_window);
-  const [tokens, window] = [numberOf(total), numberOf(size)];
-  return tokens === undefined || !window ? undefined : { tokens, window };
+function readNumber(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+}
+
+function readText(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 /** How many of the newest answers count. */
 const newestAnswers = 10;
 
-function cacheOf(fields: Fields, spend: Spend | undefined): Status["cache"] {
+function measureCache(fields: Fields, spend: Spend | undefined): Status["cache"] {
   const newest = (spend?.answers ?? []).slice(-newestAnswers);
   const total = newest.reduce((sum, answer) => sum + answer.total, 0);
   if (total > 0) {
     return { hitRate: newest.reduce((sum, answer) => sum + answer.read, 0) / total, answers: newest.length };
   }
-  const { hit_ratio, requests } = fieldsOf(fields.prompt_cache);
-  const hitRate = numberOf(hit_ratio);
-  return hitRate === undefined ? undefined : { hitRate, answers: numberOf(requests) ?? 0 };
+  const { hit_ratio, requests } = readFields(fields.prompt_cache);
+  const hitRate = readNumber(hit_ratio);
+  return hitRate === undefined ? undefined : { hitRate, answers: readNumber(requests) ?? 0 };
 }
 
-function moneyOf(fields: Fields, spend: Spend | undefined): Pick<Status, "session" | "today"> {
-  const told = numberOf(fieldsOf(fields.cost).total_cost_usd);
-  const { five_hour, seven_day } = fieldsOf(fields.rate_limits);
+function measureMoney(fields: Fields, spend: Spend | undefined): Pick<Status, "session" | "today"> {
+  const reported = readNumber(readFields(fields.cost).total_cost_usd);
+  const { five_hour, seven_day } = readFields(fields.rate_limits);
   const isSubscription = five_hour !== undefined || seven_day !== undefined;
   const isComplete = spend?.isComplete ?? false;
-  const money = (usd: number, unpriced: readonly string[]): Money => {
+  const createMoney = (usd: number, unpriced: readonly string[]): Money => {
     return { usd, isPriced: unpriced.length === 0, isComplete, isSubscription };
   };
-  const { day } = spend ?? {};
-  const session = textOf(fields.transcript_path) === undefined ? undefined : spend?.session;
+  const session = readText(fields.transcript_path) === undefined ? undefined : spend?.session;
+  const recorded = session?.usd ?? 0;
   // The client also counts requests that it does not record until it exits.
-  const own = Math.max(session?.usd ?? 0, told ?? 0);
-  const today =
-    day === undefined ? undefined : day.usd + Math.max(0, startedToday(spend) ? own - (session?.usd ?? 0) : 0);
+  const usd = Math.max(recorded, reported ?? 0);
+  const startedToday = spend !== undefined && spend.session.answers > 0 && spend.session.usd <= spend.day.usd;
   return {
-    session: session === undefined && told === undefined ? undefined : money(own, session?.unpriced ?? []),
-    today: today === undefined ? undefined : money(today, day?.unpriced ?? []),
+    session: session === undefined && reported === undefined ? undefined : createMoney(usd, session?.unpriced ?? []),
+    today: spend && createMoney(spend.day.usd + (startedToday ? usd - recorded : 0), spend.day.unpriced),
   };
-}
-
-function startedToday(spend: Spend | undefined): boolean {
-  return spend !== undefined && spend.session.answers > 0 && spend.session.usd <= spend.day.usd;
 }
 
 /** Reads the number that the plugin keeps beside the store. Opening the store would take too long. */
-function savedTokens({ session_id }: Fields, env: Environment): number | undefined {
-  const session = textOf(session_id);
+function readSavedTokens({ session_id }: Fields, env: Environment): number | undefined {
+  const session = readText(session_id);
   if (session === undefined || !/^[\w-]+$/.test(session)) return undefined;
   try {
     const read = readForeign(join(stateDirectory(env), "saved-tokens", `${session}.json`));
-    return numberOf(fieldsOf(JSON.parse(String(read))).savedTokens);
+    return readNumber(readFields(JSON.parse(String(read))).savedTokens);
   } catch {
     return undefined;
   }
 }
 
-function lastMiss(fields: Fields, spend: Spend | undefined): Status["lastMiss"] {
-  const { last_miss_at, last_miss_cause, misses, miss_recache_tokens } = fieldsOf(fields.prompt_cache);
-  const at = numberOf(last_miss_at);
-  if (at === undefined) return undefined;
-  const { causes } = fieldsOf(last_miss_cause);
-  const answer = answerAt(at * 1000, spend?.answers ?? []);
+/** The client gives whole seconds, and the transcript has the time at which an answer was written. */
+const maxApartMs = 15_000;
+
+function findLastMiss(fields: Fields, spend: Spend | undefined): Status["lastMiss"] {
+  const { last_miss_at, last_miss_cause, misses, miss_recache_tokens } = readFields(fields.prompt_cache);
+  const seconds = readNumber(last_miss_at);
+  if (seconds === undefined) return undefined;
+  const { causes } = readFields(last_miss_cause);
+  const measureDistance = (answer: SpentAnswer): number => Math.abs(answer.time - seconds * 1000);
+  const [answer] = (spend?.answers ?? [])
+    .filter((each) => measureDistance(each) <= maxApartMs && each.write5m + each.write1h > 0)
+    .sort((left, right) => measureDistance(left) - measureDistance(right));
   const rewritten = answer === undefined ? undefined : answer.write5m + answer.write1h;
   return {
     causes: Array.isArray(causes) ? causes.filter((cause) => typeof cause === "string") : [],
-    tokens: rewritten ?? (misses === 1 ? numberOf(miss_recache_tokens) : undefined),
+    tokens: rewritten ?? (misses === 1 ? readNumber(miss_recache_tokens) : undefined),
     usd: answer?.isPriced ? answer.rewriteUsd : undefined,
   };
 }
 
-/** The client gives whole seconds, and the transcript has the time at which an answer was written. */
-const mostApartMs = 15_000;
+const colourCodes = { red: 31, yellow: 33, green: 32, dim: 2 } as const;
 
-function answerAt(time: number, answers: readonly SpentAnswer[]): SpentAnswer | undefined {
-  const apart = (answer: SpentAnswer): number => Math.abs(answer.time - time);
-  const near = answers.filter((answer) => apart(answer) <= mostApartMs && answer.write5m + answer.write1h > 0);
-  return near.reduce<SpentAnswer | undefined>(
-    (best, answer) => (best === undefined || apart(answer) < apart(best) ? answer : best),
-    undefined,
-  );
-}
-
-type Colour = "red" | "yellow" | "green" | "dim";
-const colourCodes: Readonly<Record<Colour, number>> = { red: 31, yellow: 33, green: 32, dim: 2 };
-
-function render(status: Status, env: Environment): string {
+function renderStatus(status: Status, env: Environment): string {
   const hasColours = !env.NO_COLOR && env.FORCE_COLOR !== "0";
-  const paint = (colour: Colour, text: string): string =>
+  const paint = (colour: keyof typeof colourCodes, text: string): string =>
     hasColours ? `\u001b[${colourCodes[colour]}m${text}\u001b[0m` : text;
-  const { session, today, savedTokens: saved = 0, lastMiss: miss } = status;
-  const parts = [
-    ...loads(status).map(({ text, load }) => paint(load < 0.5 ? "green" : load < 0.8 ? "yellow" : "red", text)),
-    ...(session === undefined ? [] : [`session ${dollars(session)}`]),
-    ...(today === undefined ? [] : [`today ${dollars(today)}`]),
-    ...(session?.isSubscription ? [paint("dim", "at API prices")] : []),
-    ...(saved > 0 ? [paint("green", `saved ${short(saved)} tokens`)] : []),
-    ...(miss === undefined ? [] : [paint("yellow", describeMiss(miss))]),
-  ];
+  const paintLoad = (load: number, text: string): string =>
+    paint(load < 0.5 ? "green" : load < 0.8 ? "yellow" : "red", text);
+  const { context, cache, session, today, savedTokens = 0, lastMiss } = status;
+  const parts: string[] = [];
+  if (context !== undefined) {
+    const share = context.tokens / context.window;
+    const size = `${shortenCount(context.tokens)} of ${shortenCount(context.window)}`;
+    parts.push(paintLoad(share, `context ${size} (${Math.round(share * 100)}%)`));
+  }
+  // A cache that missed a fifth of the input is worth a look, one that missed half is expensive.
+  if (cache !== undefined) {
+    parts.push(paintLoad((1 - cache.hitRate) * 2 + 0.1, `cache ${Math.round(cache.hitRate * 100)}%`));
+  }
+  if (session !== undefined) parts.push(`session ${formatMoney(session)}`);
+  if (today !== undefined) parts.push(`today ${formatMoney(today)}`);
+  if (session?.isSubscription) parts.push(paint("dim", "at API prices"));
+  if (savedTokens > 0) parts.push(paint("green", `saved ${shortenCount(savedTokens)} tokens`));
+  if (lastMiss !== undefined) parts.push(paint("yellow", describeMiss(lastMiss)));
   return parts.length === 0 ? "plimsoll: no data yet" : parts.join(paint("dim", " · "));
 }
 
-/** The parts with a share, and how bad it is. */
-function loads({ context, cache }: Status): { readonly text: string; readonly load: number }[] {
-  const share = context === undefined ? 0 : context.tokens / context.window;
-  const used = context && `context ${short(context.tokens)} of ${short(context.window)} (${percent(share)})`;
-  const hits = cache && `cache ${percent(cache.hitRate)}`;
-  return [
-    ...(used === undefined ? [] : [{ text: used, load: share }]),
-    // A cache that missed a fifth of the input is worth a look, one that missed half is expensive.
-    ...(hits === undefined ? [] : [{ text: hits, load: (1 - (cache?.hitRate ?? 1)) * 2 + 0.1 }]),
-  ];
-}
-
-function describeMiss({ causes, tokens, usd }: CacheMiss): string {
+function describeMiss({ causes, tokens, usd }: NonNullable<Status["lastMiss"]>): string {
   const why = causes.length === 0 ? "unknown cause" : causes.map((cause) => cause.replaceAll("_", " ")).join(", ");
-  const size = tokens === undefined ? "" : `, ${short(tokens)} tokens written again`;
-  return `cache lost: ${printableCause(why)}${size}${usd === undefined ? "" : ` (+$${usd.toFixed(2)})`}`;
+  const size = tokens === undefined ? "" : `, ${shortenCount(tokens)} tokens written again`;
+  // The client's words go to a terminal.
+  const printable = why.replace(/[^\w ,.-]/g, "").slice(0, 60);
+  return `cache lost: ${printable}${size}${usd === undefined ? "" : ` (+$${usd.toFixed(2)})`}`;
 }
 
-/** The client's words go to a terminal. */
-function printableCause(text: string): string {
-  return text.replace(/[^\w ,.-]/g, "").slice(0, 60);
-}
-
-function dollars({ usd, isPriced, isComplete }: Money): string {
+function formatMoney({ usd, isPriced, isComplete }: Money): string {
   return `${isPriced ? "" : "about "}$${usd.toFixed(2)}${isComplete ? "" : "+"}`;
 }
 
-function percent(share: number): string {
-  return `${Math.round(share * 100)}%`;
-}
-
-function short(tokens: number): string {
+function shortenCount(tokens: number): string {
   if (tokens < 1000) return String(Math.round(tokens));
   if (tokens < 1_000_000) return `${(tokens / 1000).toFixed(tokens < 100_000 ? 1 : 0).replace(/\.0$/, "")}k`;
   return `${(tokens / 1_000_000).toFixed(1).replace(/\.0$/, "")}M`;

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { McpServerFactory, ServerContext, Tool } from "@modelcontextprotocol/server";
 import { createIntake } from "../../conversation/intake/index.ts";
-import type { LedgerOptions } from "../../core/budget/index.ts";
 import { messageOf, type SecretRules } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { Environment } from "../../host/index.ts";
+import type { LedgerOptions } from "../session/index.ts";
 import {
   type BudgetedTool,
   type HintMode,

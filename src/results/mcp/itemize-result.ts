@@ -1,7 +1,6 @@
 /** Splits a result of another server's tool into items for pages: the elements of its largest list, the lines of its
  *  largest text, or the members of an object with many small members. Everything else becomes fields. */
 
-import type { CallShare } from "../../core/budget/index.ts";
 import {
   applyEdits,
   elementsOf,
@@ -16,6 +15,7 @@ import {
   shorten,
 } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
+import type { CallShare } from "../session/index.ts";
 import {
   type Delivered,
   frameNames,

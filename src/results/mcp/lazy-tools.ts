@@ -133,18 +133,15 @@ async function answerCall({ tool, args }: LazyRequest, tools: readonly HiddenToo
   if (tool === "call_read_tool" && !isReadOnly(found)) {
     return refuse(`${found.name} is not marked as read-only. Call it with call_tool.`);
   }
-  const problem = await checkArguments(found, parseArguments(args));
-  return problem === undefined ? undefined : refuse(problem);
-}
-
-/** Some models write the arguments as a text. */
-function parseArguments(args: RpcObject): unknown {
-  if (typeof args.arguments !== "string") return args.arguments ?? {};
-  try {
-    return JSON.parse(args.arguments);
-  } catch {
-    return args.arguments;
+  let given = args.arguments ?? {};
+  if (typeof given === "string") {
+    try {
+      // Some models write the arguments as a text.
+      given = JSON.parse(given);
+    } catch {}
   }
+  const problem = await checkArguments(found, given);
+  return problem === undefined ? undefined : refuse(problem);
 }
 
 /** Returns the line of the same request for the tool itself. The arguments keep their bytes. */

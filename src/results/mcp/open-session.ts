@@ -2,12 +2,12 @@ import { hostname } from "node:os";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readOriginal } from "../../conversation/intake/index.ts";
-import type { LedgerOptions } from "../../core/budget/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { isText, isWhole, namedKey, objectOf, readJson, shorten } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import { type Environment, isAlive, ownIdentity, type ProcessIdentity } from "../../host/index.ts";
+import type { LedgerOptions } from "../session/index.ts";
 import {
   type BudgetedTool,
   createSession,

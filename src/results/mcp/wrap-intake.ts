@@ -6,7 +6,7 @@ import {
   createParallelCalls,
   type Intake,
   quoteNotes,
-  withHeldIn,
+  separateContexts,
 } from "../../conversation/intake/index.ts";
 import { createMemoryStore, type Store } from "../../core/store/index.ts";
 import { applyEdits, elementsOf, isPlainObject, memberOf } from "../../core/text/index.ts";
@@ -40,7 +40,7 @@ export async function createWrapIntake(options: {
     recallHint: (id) => `recall with id ${id}`,
     // The ids of calls count from 1. Another process serves another conversation.
     markSeed: randomUUID(),
-    store: withHeldIn(createMemoryStore(), store),
+    store: separateContexts(createMemoryStore(), store),
   });
   const calls = createParallelCalls();
   let admits = 0;

@@ -1,9 +1,8 @@
 import type { Writable } from "node:stream";
-import type { LedgerOptions } from "../../core/budget/index.ts";
 import { ContextError, usageError } from "../../core/errors.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { McpServer } from "../../rules/index.ts";
-import type { PageFormat, PageLimit } from "../session/index.ts";
+import type { LedgerOptions, PageFormat, PageLimit } from "../session/index.ts";
 import { findClientLimit } from "./client-limits.ts";
 import { hideTools, realCall } from "./lazy-tools.ts";
 import { createLineProxy, type LineProxy } from "./line-proxy.ts";
@@ -100,11 +99,10 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
   });
   try {
     const server = hub ?? (await connectServer(options.servers[0], options));
-    const exitCode = await runBehind(
-      proxy,
-      options.isLazy === true ? hideTools(server, describeServers(options)) : server,
-      options,
-    );
+    const names = options.servers.map(({ name }) => cleanName(name));
+    // Whose tools are hidden.
+    const about = names.length === 1 ? `the server ${names[0]}` : `the servers ${names.join(", ")}`;
+    const exitCode = await runBehind(proxy, options.isLazy === true ? hideTools(server, about) : server, options);
     await proxy.settled();
     return exitCode;
   } finally {
@@ -138,12 +136,6 @@ function connectAll(options: WrapOptions): ServerHub {
  *  characters. */
 function cleanName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9-]+/g, "-");
-}
-
-/** Says whose tools are hidden. */
-function describeServers({ servers }: WrapOptions): string {
-  const names = servers.map(({ name }) => cleanName(name));
-  return names.length === 1 ? `the server ${names[0]}` : `the servers ${names.join(", ")}`;
 }
 
 async function runBehind(proxy: LineProxy, server: ServerConnection, options: WrapOptions): Promise<number> {

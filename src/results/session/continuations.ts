@@ -52,17 +52,14 @@ export function parseToken(token: string): Continuation | undefined {
 
   const stored = storedToken.exec(token);
   if (stored === null) return undefined;
-  const [, id = "", kind, offset, from] = stored;
-  return { id, position: readPosition(kind, Number(offset), from === undefined ? undefined : Number(from)) };
+  const [, id = "", kind, offset, start] = stored;
+  const [place, from] = [Number(offset), Number(start ?? 0)];
+  if (kind === undefined) return { id, position: { at: "fields", from } };
+  if (kind === "json") return { id, position: { at: "json", offset: place, from } };
+  return { id, position: start === undefined ? { at: "items", offset: place } : { at: "text", offset: place, from } };
 }
 
 const storedToken = new RegExp(`^(${originalIdPattern}):(?:(offset|json):(\\d{1,15})|fields)(?:\\+(\\d{1,15}))?$`);
-
-function readPosition(kind: string | undefined, offset: number, from: number | undefined): Position {
-  if (kind === undefined) return { at: "fields", from: from ?? 0 };
-  if (kind === "json") return { at: "json", offset, from: from ?? 0 };
-  return from === undefined ? { at: "items", offset } : { at: "text", offset, from };
-}
 
 /** Remembers from which version of a result its pages came. A continuation by offset runs the tool again, and the files
  *  may have changed in the meantime. */
@@ -174,11 +171,18 @@ export function createOffsetTokens(store: Store, group: string, form: "offset" |
     },
     async find(offset) {
       await refresh();
-      const hint = `Call the tool itself again with offset=${offset}.`;
+      const again = `call the tool itself again with offset=${offset}.`;
       if (calls === "damaged") {
+        const hint = `Call the tool itself again with offset=${offset}.`;
         return { code: "store_corrupt", message: "the record of the session's tokens is damaged", hint };
       }
-      return calls[offset] ?? explainMissing(offset, calls[offset]);
+      const call = calls[offset];
+      if (call === undefined) {
+        const hint = `Pass a continuation_token unchanged, or ${again}`;
+        return { code: "invalid_token", message: `no result continues at offset:${offset}`, hint };
+      }
+      const message = `several results continue at offset:${offset}`;
+      return call ?? { code: "ambiguous_token", message, hint: `To choose one, ${again}` };
     },
     async forget() {
       await store.delete(collection, group);
@@ -212,19 +216,4 @@ function addCall(calls: GivenCalls, { tool, args }: ContinuedCall, offset: numbe
 
 function isSameCall(before: ContinuedCall | null, call: ContinuedCall): boolean {
   return before !== null && hashCall(before) === hashCall(call);
-}
-
-function explainMissing(offset: number, call: null | undefined): ToolFailure {
-  const again = `call the tool itself again with offset=${offset}.`;
-  return call === null
-    ? {
-        code: "ambiguous_token",
-        message: `several results continue at offset:${offset}`,
-        hint: `To choose one, ${again}`,
-      }
-    : {
-        code: "invalid_token",
-        message: `no result continues at offset:${offset}`,
-        hint: `Pass a continuation_token unchanged, or ${again}`,
-      };
 }

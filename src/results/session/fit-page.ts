@@ -31,7 +31,12 @@ export async function readPage(source: PageSource, options: PageOptions): Promis
   return {
     fit: (sizes) => {
       const draft = createDraft({ source, read, options: sizes });
-      if (draft.read.items.length === 0) return fitEmpty(draft);
+      if (draft.read.items.length === 0) {
+        // The offset is past the end, or there are no items.
+        const content = takeContent(draft, 0);
+        const fits = (detail: Detail): boolean => measureDraft(draft, content, detail) <= sizes.allocation;
+        return settlePage(draft, content, { detail: details.find(fits) ?? "bare", covered: 0 });
+      }
       if (draft.source.start !== undefined) return fitPart(draft);
       for (const detail of details) {
         const page = fitItems(draft, detail);
@@ -40,13 +45,6 @@ export async function readPage(source: PageSource, options: PageOptions): Promis
       return fitPart(draft);
     },
   };
-}
-
-/** An empty page, if the offset is past the end or if there are no items. */
-function fitEmpty(draft: PageDraft): Page {
-  const content = takeContent(draft, 0);
-  const fits = (detail: Detail): boolean => measureDraft(draft, content, detail) <= draft.options.allocation;
-  return settlePage(draft, content, { detail: details.find(fits) ?? "bare", covered: 0 });
 }
 
 function fitItems(draft: PageDraft, detail: Detail): Page | undefined {
@@ -99,16 +97,13 @@ function following(draft: PageDraft, count: number): Pick<PageContent, "token" |
 /** Returns no token if there was no progress, so that following tokens always ends. */
 function followingItems(draft: PageDraft, count: number): Pick<PageContent, "token" | "truncated"> {
   const { source, read } = draft;
-  const truncated = count < read.items.length || read.failure !== undefined || hasMore(source, count);
+  const all = typeof source.total === "function" ? source.total() : source.total;
+  const more = typeof source.more === "function" ? source.more() : source.more;
+  const hasMore = more ?? (all !== undefined && source.offset + count < all);
+  const truncated = count < read.items.length || read.failure !== undefined || hasMore;
   if (!truncated) return { token: source.nextToken, truncated: source.nextToken !== undefined };
   const token = count === 0 ? undefined : source.tokenAt({ at: "items", offset: source.offset + count });
   return { token, truncated };
-}
-
-function hasMore({ more, total, offset }: PageSource, count: number): boolean {
-  if (more !== undefined) return typeof more === "function" ? more() : more;
-  const all = typeof total === "function" ? total() : total;
-  return all !== undefined && offset + count < all;
 }
 
 /** The final page of a content that fits. It has, or completes, the first `covered` items. */
@@ -158,20 +153,21 @@ function fitPart(draft: PageDraft): Page {
     }
   }
   // A page must advance by at least one character.
-  return settlePart(draft, last!, findNextCharacter(last!.long.text, from));
+  const { text } = last!.long;
+  const next = from + ((text.codePointAt(from) ?? 0) > 0xffff ? 2 : 1);
+  return settlePart(draft, last!, Math.min(text.length, next));
 }
 
 /** A long pointer, or a large item around the string, can leave no room for the string. Then the whole JSON is cut. */
 function* listTexts(item: unknown, { source: { start }, options }: PageDraft): Generator<LongText> {
   const longest = start?.at === "json" ? undefined : findLongestText(item);
-  if (longest !== undefined && (start !== undefined || isWorthwhile(longest, options.allocation))) yield longest;
+  if (longest !== undefined) {
+    // Compares lengths only, because an item of 10 MB without its longest string can still have 10 MB.
+    const isShort = (): boolean => JSON.stringify(longest.shell("")).length <= options.allocation * 8;
+    if (start !== undefined || (longest.pointer!.length <= 100 && isShort())) yield longest;
+  }
   if (start === undefined || longest === undefined)
     yield { at: "json", text: JSON.stringify(item), shell: (part) => part };
-}
-
-/** Compares lengths only, because an item of 10 MB without its longest string can still have 10 MB. */
-function isWorthwhile(long: LongText, allocation: number): boolean {
-  return long.pointer!.length <= 100 && JSON.stringify(long.shell("")).length <= allocation * 8;
 }
 
 /** How many characters make a part worth its page. With fewer, the page says less besides it, or the JSON is cut
@@ -232,10 +228,6 @@ function partContent(draft: PageDraft, { long, from }: Part, end: number): PageC
   };
 }
 
-function findNextCharacter(text: string, from: number): number {
-  return Math.min(text.length, from + ((text.codePointAt(from) ?? 0) > 0xffff ? 2 : 1));
-}
-
 /** The text that is cut if an item is larger than a page: its longest string, or its whole JSON if the string does not
  *  help. */
 interface LongText {
@@ -247,26 +239,12 @@ interface LongText {
   shell(part: string): unknown;
 }
 
-/** Depends on the item only, so that all pages cut the same text. */
+/** Finds the first one of the longest strings. Depends on the item only, so that all pages cut the same text. */
 function findLongestText(item: unknown): LongText | undefined {
-  const path = findLongestPath(item);
-  if (path === undefined) return undefined;
-  const text = path.reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], item) as string;
-  return {
-    at: "text",
-    pointer: path.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join(""),
-    text,
-    shell: (part) => replaceAt(item, path, part),
-  };
-}
-
-/** Returns the first one of equally long strings. */
-function findLongestPath(item: unknown): string[] | undefined {
-  let best: string[] | undefined;
-  let bestLength = -1;
+  let best: { readonly path: readonly string[]; readonly text: string } | undefined;
   const path: string[] = [];
   const visit = (value: unknown): void => {
-    if (typeof value === "string" && value.length > bestLength) [best, bestLength] = [[...path], value.length];
+    if (typeof value === "string" && value.length > (best?.text.length ?? -1)) best = { path: [...path], text: value };
     // Tools return nothing deeper. If an item is deeper, its JSON is cut.
     if (typeof value !== "object" || value === null || path.length === 8) return;
     for (const [key, child] of Object.entries(value)) {
@@ -276,7 +254,14 @@ function findLongestPath(item: unknown): string[] | undefined {
     }
   };
   visit(item);
-  return best;
+  if (best === undefined) return undefined;
+  const found = best;
+  return {
+    at: "text",
+    pointer: found.path.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join(""),
+    text: found.text,
+    shell: (part) => replaceAt(item, found.path, part),
+  };
 }
 
 function replaceAt(value: unknown, [key, ...rest]: readonly string[], part: string): unknown {

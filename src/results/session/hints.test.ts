@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { createLedger, type Ledger } from "../../core/budget/index.ts";
 import type { BudgetedTool } from "./budgeted-tool.ts";
 import { createHints, type HintMode, type Hints } from "./hints.ts";
+import { createLedger, type Ledger } from "./ledger.ts";
 import { answeringTool, dataOf, listTool, openSession } from "./sample-tool.contract.ts";
 import type { Session } from "./session.ts";
 

@@ -1,8 +1,9 @@
 /** Tells the model how much the next call can return, so that it asks for that much. */
-import { type Ledger, leastAllocation } from "../../core/budget/index.ts";
+import { leastAllocation } from "../../core/budget/index.ts";
 import type { BudgetedTool, JsonSchema, ToolArguments } from "./budgeted-tool.ts";
 import { parseToken } from "./continuations.ts";
 import type { Cut } from "./envelope.ts";
+import type { Ledger } from "./ledger.ts";
 import type { NoteFacts } from "./render-page.ts";
 import type { Measured } from "./session-record.ts";
 

@@ -13,6 +13,7 @@ export {
   type ToolParameters,
   type ToolResult,
 } from "./budgeted-tool.ts";
+export type { CallShare } from "./call-shares.ts";
 export {
   type Delivered,
   type Envelope,
@@ -21,6 +22,7 @@ export {
   type PageData,
 } from "./envelope.ts";
 export type { HintMode, ToolSchema } from "./hints.ts";
+export type { LedgerOptions } from "./ledger.ts";
 export type { SessionOptions } from "./live-session.ts";
 export type { CompressInput, Compressor, LogEntry } from "./log-entry.ts";
 export { type PageFormat, renderFailure } from "./page-text.ts";

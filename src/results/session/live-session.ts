@@ -1,10 +1,10 @@
-import { createLedger, type LedgerOptions } from "../../core/budget/index.ts";
 import { invalidArgument } from "../../core/errors.ts";
 import { createMemoryStore, type Store } from "../../core/store/index.ts";
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
 import type { BudgetedTool } from "./budgeted-tool.ts";
 import { createOffsetTokens, createSeenVersions } from "./continuations.ts";
 import { createHints, type HintMode } from "./hints.ts";
+import { createLedger, type LedgerOptions } from "./ledger.ts";
 import type { PageFormat } from "./page-text.ts";
 import type { PageLimit, SessionParts } from "./results.ts";
 import {

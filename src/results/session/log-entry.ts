@@ -1,8 +1,9 @@
 /** Entries of the work log: one step of a session in one line, without secrets. */
-import { isSecretName, messageOf, redactSecrets, shorten } from "../../core/text/index.ts";
+import { isSecretName, messageOf, shorten } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { ToolArguments } from "./budgeted-tool.ts";
 import { type Envelope, frameNames, type PageData, plainItem } from "./envelope.ts";
+import { redactSecrets } from "./redact-secrets.ts";
 
 /** One compressed step of a session. Its rendered text has at most 500 characters. */
 export interface LogEntry {
@@ -51,7 +52,13 @@ function summarize({ envelope, origin, compressor }: Step, maxCharacters: number
   if (envelope.status === "error") {
     return `Failed (${envelope.error.code}): ${redactSecrets(envelope.error.message)}`;
   }
-  if (namesSecret(origin.args)) return "[redacted]";
+  // A call that names a file that usually has secrets. Its result is not logged.
+  const namesSecret = Object.entries(origin.args).some(
+    ([name, value]) =>
+      /path|file|uri|source|destination/i.test(name) &&
+      [value].flat().some((each) => typeof each === "string" && isSecretName(each)),
+  );
+  if (namesSecret) return "[redacted]";
   const data = hideSecrets(envelope.data) as PageData;
   // A tool's own compressor cannot summarize a part of an item.
   const own = data.cut !== undefined && (data.cut.from > 0 || data.cut.at === undefined) ? undefined : compressor;
@@ -60,7 +67,10 @@ function summarize({ envelope, origin, compressor }: Step, maxCharacters: number
 
 /** Summarizes results of tools without their own compressor: the number of items, then the beginning of their text. */
 export const genericCompressor: Compressor = ({ data }) => {
-  const [name, items] = findItems(data) ?? ["items", []];
+  const lists = Object.entries(data).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]));
+  // The last list whose length is `returned`. A field can be a list too.
+  const isItems = ([name, list]: [string, unknown[]]) => !frameNames.has(name) && list.length === data.returned;
+  const [name, items] = lists.findLast(isItems) ?? ["items", []];
   if (items.length === 0) {
     const own = Object.entries(data).filter(([field]) => !frameNames.has(field));
     // Without the names of the fields that were left out, a result with large fields would look empty.
@@ -78,12 +88,6 @@ export const genericCompressor: Compressor = ({ data }) => {
   }
   return count + text;
 };
-
-/** Finds the items: the last list whose length is `returned`. A field can be a list too. */
-function findItems(data: CompressInput["data"]): [string, readonly unknown[]] | undefined {
-  const lists = Object.entries(data).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]));
-  return lists.findLast(([name, list]) => !frameNames.has(name) && list.length === data.returned);
-}
 
 /** Summarizes a delivered result for the work log in one line, ideally of 200 to 300 characters. A longer line is cut.
  *  If the compressor throws, a generic summary is used. */
@@ -165,15 +169,6 @@ function redactTexts(value: unknown, depth = 0): unknown {
     return [name, hidden.startsWith(start) ? hidden.slice(start.length) : redactSecrets(each)] as const;
   });
   return Object.fromEntries(entries);
-}
-
-/** Returns whether a call names a file that usually has secrets. Its result is not logged. */
-function namesSecret(args: ToolArguments): boolean {
-  return Object.entries(args).some(
-    ([name, value]) =>
-      /path|file|uri|source|destination/i.test(name) &&
-      [value].flat().some((each) => typeof each === "string" && isSecretName(each)),
-  );
 }
 
 /** Returns the entry as a model reads it. */

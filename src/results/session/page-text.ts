@@ -99,24 +99,24 @@ function renderCell(value: unknown): string {
   return isPlain ? value : `"${value.replaceAll('"', '""')}"`;
 }
 
-type FooterOptions = TextFormOptions & { readonly detail: "full" | "plain" | "bare"; readonly tokens: number };
-
 /** `[60 of 1,299 lines, 8.1k tokens; next: offset=60 · id k3vbq5zoha]` */
-function renderFooter(data: PageData, options: FooterOptions): string | undefined {
+function renderFooter(
+  data: PageData,
+  options: TextFormOptions & { readonly detail: "full" | "plain" | "bare"; readonly tokens: number },
+): string | undefined {
   const { truncated, offset, cut, left_out, continuation_token: token } = data;
   if (!truncated && offset === 0 && cut === undefined && left_out === undefined) return undefined;
-  const next = token === undefined ? undefined : `next: ${describeNext(token, options)}`;
+  const position = token === undefined ? undefined : parseToken(token)?.position;
+  const isOffset = options.takesOffset && position?.at === "items";
+  const place = isOffset ? `offset=${position.offset}` : `${options.nextPageName} token=${token}`;
+  const next = token === undefined ? undefined : `next: ${place}`;
   if (options.detail === "bare") return next === undefined ? undefined : `[${next}]`;
-  const facts = [`${describeRange(data, options.itemsName)}, ${formatShort(options.tokens)} tokens`];
+  const { tokens } = options;
+  const size = tokens < 1_000 ? String(tokens) : `${(tokens / 1_000).toFixed(1)}k`;
+  const facts = [`${describeRange(data, options.itemsName)}, ${size} tokens`];
   if (left_out !== undefined) facts.push(`left out: ${left_out.fields.join(", ")} (token ${left_out.token})`);
   if (next !== undefined) facts.push(next);
   return `[${facts.join("; ")} · id ${options.id}]`;
-}
-
-function describeNext(token: string, { takesOffset, nextPageName }: FooterOptions): string {
-  const position = parseToken(token)?.position;
-  if (takesOffset && position?.at === "items") return `offset=${position.offset}`;
-  return `${nextPageName} token=${token}`;
 }
 
 function describeRange({ total, returned, offset, cut }: PageData, itemsName: string): string {
@@ -129,9 +129,4 @@ function describeRange({ total, returned, offset, cut }: PageData, itemsName: st
   if (returned === 0) return `no ${itemsName} from offset ${formatNumber(offset)} on${all}`;
   if (offset === 0) return `${formatNumber(returned)}${all} ${itemsName}`;
   return `${itemsName} ${formatNumber(offset + 1)}-${formatNumber(offset + returned)}${all}`;
-}
-
-/** `950`, `8.1k`. */
-function formatShort(number: number): string {
-  return number < 1_000 ? String(number) : `${(number / 1_000).toFixed(1)}k`;
 }

@@ -42,6 +42,9 @@ export function createDraft({ source, read, options }: DraftParts): PageDraft {
   const fieldsToken = fields.omitted.length === 0 ? undefined : source.tokenAt({ at: "fields", from: 0 });
   const total = typeof source.total === "function" ? source.total() : source.total;
   const own = listWarnings(source, read);
+  const others = fields.omitted.length - 5;
+  const few = fields.omitted.slice(0, 5).map((name) => shorten(name, 40));
+  const names = others > 0 ? [...few, `+${others} more`] : few;
   const render: RenderPage = (content, detail, tokens) => {
     const { items, cut, token, truncated, itemTokens } = content;
     const facts = { token, items, itemTokens, cut };
@@ -56,7 +59,10 @@ export function createDraft({ source, read, options }: DraftParts): PageDraft {
       truncated,
       ...omitUndefined({
         cut,
-        left_out: fieldsToken === undefined ? undefined : describeOmitted(fields.omitted, fieldsToken, detail),
+        left_out:
+          fieldsToken === undefined
+            ? undefined
+            : { fields: detail === "full" ? names : [`${fields.omitted.length} fields`], token: fieldsToken },
         continuation_token: token,
         budget_note: note,
         warnings: warnings.length === 0 ? undefined : warnings,
@@ -91,12 +97,6 @@ function chooseFields(source: PageSource, { allocation, measure, form }: PageOpt
     } else omitted.push(name);
   }
   return { shown: Object.fromEntries(shown), omitted };
-}
-
-function describeOmitted(names: readonly string[], token: string, detail: Detail): PageData["left_out"] {
-  const few = names.slice(0, 5).map((name) => shorten(name, 40));
-  const rest = names.length > 5 ? [`+${names.length - 5} more`] : [];
-  return { fields: detail === "full" ? [...few, ...rest] : [`${names.length} fields`], token };
 }
 
 const maxWarnings = 5;

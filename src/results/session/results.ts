@@ -1,17 +1,19 @@
 /** Delivers one result: room in the ledger → result → its share → page → store → ledger → work log → evict → record.
  *  The store has everything before the page is sent, so a continuation also works in another process. */
 
-import { type CallShare, type Ledger, leastAllocation } from "../../core/budget/index.ts";
+import { leastAllocation } from "../../core/budget/index.ts";
 import { Buffer } from "../../core/bytes.ts";
 import { ContextError } from "../../core/errors.ts";
 import { messageOf, shorten } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import { type BudgetedTool, isFailure, type ToolArguments, type ToolFailure } from "./budgeted-tool.ts";
+import type { CallShare } from "./call-shares.ts";
 import { chooseItemsName, type Delivered, type ErrorEnvelope } from "./envelope.ts";
 import { readPage } from "./fit-page.ts";
 import type { Hints } from "./hints.ts";
+import type { Ledger } from "./ledger.ts";
 import { createLogEntry, type LogEntry } from "./log-entry.ts";
-import { createTextForm, type PageFormat, renderFailure, type TextForm } from "./page-text.ts";
+import { createTextForm, type PageFormat, renderFailure } from "./page-text.ts";
 import type { Page, PageOptions } from "./render-page.ts";
 import type { Opened } from "./sources.ts";
 import type { StoredResults } from "./stored-results.ts";
@@ -112,7 +114,13 @@ async function deliver(parts: SessionParts, delivery: Delivery): Promise<Deliver
     const outcome = await buildPage(parts, delivery, { id, share });
     const tokens = shownTokens ?? outcome.delivered.tokens;
     const entry = { ...createEntry(parts, delivery, outcome), id: parts.keyOf(id) };
-    takeBack = book(parts, { id: entry.id, tool, tokens, time: entry.time });
+    // Tokens and call at once: a parallel call may save the record at any moment, and the process may be killed then.
+    parts.ledger.addResult(entry.id, tokens);
+    const uncount = parts.count({ id: entry.id, tool, tokens, time: entry.time });
+    takeBack = () => {
+      parts.ledger.cancelResult(entry.id);
+      uncount();
+    };
     share.end();
     await parts.log.add(entry);
     evict(parts, 0);
@@ -124,17 +132,6 @@ async function deliver(parts: SessionParts, delivery: Delivery): Promise<Deliver
     share?.end();
     throw error;
   }
-}
-
-/** Books tokens and call at once: a parallel call may save the record at any moment, and the process may be killed after
- *  that. */
-function book(parts: SessionParts, delivered: Parameters<SessionParts["count"]>[0]): () => void {
-  parts.ledger.addResult(delivered.id, delivered.tokens);
-  const takeBack = parts.count(delivered);
-  return () => {
-    parts.ledger.cancelResult(delivered.id);
-    takeBack();
-  };
 }
 
 function beginCall(parts: SessionParts, tool: string, maxTokens: number = Number.POSITIVE_INFINITY): CallShare {
@@ -191,20 +188,30 @@ async function buildSharedPage(
   delivery: Delivery,
   { opened, share, id }: { opened: Opened; share: CallShare; id: string },
 ): Promise<Page> {
-  const form = parts.format === "json" ? undefined : createForm(parts, delivery, { opened, id });
+  const { source, tool } = opened;
+  const form =
+    parts.format === "json"
+      ? undefined
+      : createTextForm({
+          id,
+          itemsName: chooseItemsName(source),
+          fields: source.fields,
+          takesOffset: delivery.isDirectCall === true && delivery.isContinued !== true,
+          nextPageName: parts.nextPageName(),
+          renderText: source.isFieldsText ? undefined : parts.tools.get(tool)?.renderText,
+        });
   const sized = (allocation: number): PageOptions => {
-    const { tool: origin } = opened;
     const { isDirectCall = false, maxTokens } = delivery;
     return {
       ...createSizes(parts, allocation),
       form,
       note: (facts) =>
-        parts.hints.pageNote(facts, { origin, isDirectCall, maxTokens, nextPageName: parts.nextPageName() }),
+        parts.hints.pageNote(facts, { origin: tool, isDirectCall, maxTokens, nextPageName: parts.nextPageName() }),
       warnings: (tokens) => [parts.ledger.warning(tokens) ?? []].flat(),
     };
   };
   const most = sized(Math.min(share.mostTokens, Math.max(leastAllocation, delivery.maxTokens ?? share.mostTokens)));
-  const read = await readPage(opened.source, most);
+  const read = await readPage(source, most);
   const page = read.fit(most);
   const granted = await share.settle(delivery.shownTokens ?? page.tokens, parts.patience);
   return page.tokens <= granted || delivery.shownTokens !== undefined ? page : read.fit(sized(granted));
@@ -249,21 +256,6 @@ function createSizes(
   if (shareOfLimit("x", limit) === 0) return { allocation, count, measure: count };
   const measure = (text: string): number => Math.max(count(text), Math.ceil(shareOfLimit(text, limit) * allocation));
   return { allocation, count, measure };
-}
-
-function createForm(
-  { tools, nextPageName }: SessionParts,
-  { isDirectCall = false, isContinued = false }: Delivery,
-  { opened: { source, tool }, id }: { opened: Opened; id: string },
-): TextForm {
-  return createTextForm({
-    id,
-    itemsName: chooseItemsName(source),
-    fields: source.fields,
-    takesOffset: isDirectCall && !isContinued,
-    nextPageName: nextPageName(),
-    renderText: source.isFieldsText ? undefined : tools.get(tool)?.renderText,
-  });
 }
 
 function createEntry(parts: SessionParts, { tool, args, note }: Delivery, { delivered, opened }: Outcome): LogEntry {

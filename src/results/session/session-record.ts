@@ -1,6 +1,6 @@
 /** The stored record of a session, written after every call. Results and the work log are stored separately. Several
  *  processes may have the session open, so a write merges what this process has changed into what is stored. */
-import { createLedger, type LedgerLimits, type LedgerSnapshot } from "../../core/budget/index.ts";
+
 import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import {
@@ -15,6 +15,7 @@ import {
   readJson,
   type ShapeCheck,
 } from "../../core/text/index.ts";
+import { createLedger, type LedgerLimits, type LedgerSnapshot } from "./ledger.ts";
 
 export interface SessionRecord {
   readonly version: 1;

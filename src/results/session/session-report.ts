@@ -1,7 +1,8 @@
 /** What people see of a session (the account, the work log, evicted entries, the largest results) and how it is deleted. */
-import { createLedger, type Ledger, type LedgerTier, ledgerTiers } from "../../core/budget/index.ts";
+import { type LedgerTier, ledgerTiers } from "../../core/budget/index.ts";
 import type { MaintainedStore, Store } from "../../core/store/index.ts";
 import { createOffsetTokens } from "./continuations.ts";
+import { createLedger, type Ledger } from "./ledger.ts";
 import type { LogEntry } from "./log-entry.ts";
 import { type LargeResult, listGroups, type SessionRecord, sessionRecords } from "./session-record.ts";
 import { readStored } from "./sources.ts";

@@ -1,4 +1,4 @@
-import type { CallShare, LedgerTier, ModelView } from "../../core/budget/index.ts";
+import type { LedgerTier } from "../../core/budget/index.ts";
 import { didYouMean } from "../../core/text/index.ts";
 import {
   type BudgetedTool,
@@ -10,8 +10,10 @@ import {
   type ToolParameters,
   type ToolResult,
 } from "./budgeted-tool.ts";
+import type { CallShare } from "./call-shares.ts";
 import type { Delivered } from "./envelope.ts";
 import type { ToolSchema } from "./hints.ts";
+import type { ModelView } from "./ledger.ts";
 import { type LiveSession, openLiveSession, type SessionOptions } from "./live-session.ts";
 import type { LogEntry } from "./log-entry.ts";
 import { createDeliveries, type Deliveries, type Delivery } from "./results.ts";

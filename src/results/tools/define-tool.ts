@@ -21,10 +21,11 @@ interface ToolDefinition<Name extends ToolName, P extends ToolParameters> {
   readonly limitParameter?: keyof P & string;
   compress(input: CompressInput): string;
   renderText(page: PageData): string;
-  run(values: ToolValues<P>, run: Run): Promise<ToolResult | ToolFailure>;
+  run(values: ParameterValues<P & typeof pageParameters>, run: Run): Promise<ToolAnswer>;
 }
 
-export type ToolValues<P extends ToolParameters> = ParameterValues<P & typeof pageParameters>;
+/** What a tool returns: a result, or why there is none. */
+export type ToolAnswer = ToolResult | ToolFailure;
 
 const pageParameters = {
   offset: {
@@ -36,14 +37,13 @@ const pageParameters = {
   budget: budgetParameter as typeof budgetParameter,
 } as const;
 
-/** Creates a tool that checks its arguments, has a time limit, and never throws because of the tree or the call. */
+/** Defines a tool that checks its arguments, has a time limit, and never throws because of the tree or the call. */
 export function defineTool<Name extends ToolName, const P extends ToolParameters>(
   definition: ToolDefinition<Name, P>,
-  place: ToolPlace,
-): BudgetedTool<Name> {
+): (place: ToolPlace) => BudgetedTool<Name> {
   const { name, description, limitParameter } = definition;
   const parameters = { ...definition.parameters, ...pageParameters };
-  return {
+  return (place) => ({
     name,
     description,
     inputSchema: createInputSchema(parameters),
@@ -67,7 +67,7 @@ export function defineTool<Name extends ToolName, const P extends ToolParameters
       run.finish();
       return result;
     },
-  };
+  });
 }
 
 async function* finishAfter(items: AsyncIterable<unknown>, run: Run): AsyncGenerator<unknown> {
@@ -140,4 +140,13 @@ export function createWindow<Item>(options: {
     total: () => offered,
     more: () => offered > offset + items.length,
   };
+}
+
+/** The fields of a result that its window decides. If time is up, nobody knows whether there is more. */
+export function describeWindow<Item>(
+  window: Window<Item>,
+  run: Run,
+): Pick<ToolResult, "total" | "more"> & { readonly items: readonly Item[] } {
+  const late = run.timedOut();
+  return { items: window.items, total: late ? undefined : window.total(), more: late || window.more() };
 }

@@ -2,24 +2,17 @@ import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { createGlob, type Glob } from "../../core/text/index.ts";
 import { detectFacts } from "../../host/index.ts";
-import {
-  type BudgetedTool,
-  type CompressInput,
-  isFailure,
-  type PageData,
-  type ToolFailure,
-  type ToolResult,
-} from "../session/index.ts";
-import { createWindow, defineTool, type ToolValues } from "./define-tool.ts";
+import { type BudgetedTool, type CompressInput, isFailure, type PageData } from "../session/index.ts";
+import { createWindow, defineTool, describeWindow } from "./define-tool.ts";
 import {
   baseName,
   countNames,
   describeCount,
   failure,
   formatCount,
-  lateWarning,
   linePath,
   listCounts,
+  listLate,
   type Run,
   readWholeItems,
   shortenLine,
@@ -57,55 +50,71 @@ interface TreeEntry {
   readonly files?: number;
 }
 
-const parameters = {
-  mode: {
-    type: "string",
-    enum: ["tree", "files"],
-    description: "tree: directories with their number of files. files: all files.",
-    default: "tree",
-  },
-  path: { type: "string", description: "Directory to list, relative to the root.", default: "." },
-  pattern: {
-    type: "string",
-    description: "Glob: `*.ts` at any depth, `src/**/*.ts` from the root.",
-  },
-  max_depth: {
-    type: "integer",
-    description: "Directory levels. Default: 3 in a tree, else 5.",
-    minimum: 1,
-  },
-  include_hidden: {
-    type: "boolean",
-    description: "Also list files and directories whose names start with a dot.",
-    default: false,
-  },
-  max_files: { type: "integer", description: "Most entries to return. Default: as many as fit.", minimum: 1 },
-} as const;
-
-export function createProjectFiles(place: ToolPlace): BudgetedTool<"project_files"> {
-  return defineTool(
-    {
-      name: "project_files",
-      description: "List directories or files of the project, without those that .gitignore excludes.",
-      parameters,
-      limitParameter: "max_files",
-      compress: compressProjectFiles,
-      renderText: renderProjectFiles,
-      run: listProjectFiles,
+export const createProjectFiles: (place: ToolPlace) => BudgetedTool<"project_files"> = defineTool({
+  name: "project_files",
+  description: "List directories or files of the project, without those that .gitignore excludes.",
+  parameters: {
+    mode: {
+      type: "string",
+      enum: ["tree", "files"],
+      description: "tree: directories with their number of files. files: all files.",
+      default: "tree",
     },
-    place,
-  );
-}
-
-async function listProjectFiles(values: ToolValues<typeof parameters>, run: Run): Promise<ToolResult | ToolFailure> {
-  const list = await listPaths(run, values.path);
-  if (isFailure(list)) return list;
-  const glob = values.pattern === undefined ? () => true : createGlob(values.pattern);
-  if (glob === undefined) return failure("invalid_pattern", "The braces in pattern expand to too many globs.");
-  const isTree = values.mode === "tree";
-  const filter = { ...values, glob, max_depth: values.max_depth ?? (isTree ? 3 : 5) };
-  return isTree ? describeTree(list, run, filter) : describeFiles(list, run, filter);
-}
+    path: { type: "string", description: "Directory to list, relative to the root.", default: "." },
+    pattern: {
+      type: "string",
+      description: "Glob: `*.ts` at any depth, `src/**/*.ts` from the root.",
+    },
+    max_depth: {
+      type: "integer",
+      description: "Directory levels. Default: 3 in a tree, else 5.",
+      minimum: 1,
+    },
+    include_hidden: {
+      type: "boolean",
+      description: "Also list files and directories whose names start with a dot.",
+      default: false,
+    },
+    max_files: { type: "integer", description: "Most entries to return. Default: as many as fit.", minimum: 1 },
+  },
+  limitParameter: "max_files",
+  compress: compressProjectFiles,
+  renderText: renderProjectFiles,
+  async run(values, run) {
+    const list = await listPaths(run, values.path);
+    if (isFailure(list)) return list;
+    const glob = values.pattern === undefined ? () => true : createGlob(values.pattern);
+    if (glob === undefined) return failure("invalid_pattern", "The braces in pattern expand to too many globs.");
+    const isTree = values.mode === "tree";
+    const filter = { ...values, glob, max_depth: values.max_depth ?? (isTree ? 3 : 5) };
+    // Looks at the project while its paths are read.
+    const detected = detectFacts(run.root);
+    const read = isTree ? await readTree(list, filter) : await filterPaths(list, filter, run);
+    const { hidden, byteNames } = read;
+    return {
+      fields: {
+        root: run.root,
+        path: list.path,
+        project_type: (await detected).find(({ name }) => name === "Language")?.value ?? "unknown",
+        gitignore_respected: !list.isIgnored(),
+        ...(hidden > 0 ? { hidden_files: hidden } : {}),
+        ...read.fields,
+      },
+      itemsName: read.itemsName,
+      offset: values.offset,
+      ...describeWindow<unknown>(read.window, run),
+      items: read.items,
+      version: list.version(),
+      warnings: [
+        ...listLate(run, "the list of files"),
+        ...[list.refusal() ?? []].flat(),
+        ...(list.isIgnored() ? [`git ignores ${list.path}. It was listed because the call names it.`] : []),
+        ...read.warnings,
+        ...[deniedWarning(list.denied()) ?? [], byteNamesWarning(byteNames) ?? []].flat(),
+      ],
+    };
+  },
+});
 
 interface Filter {
   readonly glob: Glob;
@@ -113,67 +122,6 @@ interface Filter {
   readonly include_hidden: boolean;
   readonly max_files: number | undefined;
   readonly offset: number;
-}
-
-async function describeFiles(list: PathList, run: Run, filter: Filter): Promise<ToolResult> {
-  const facts = startFacts(run);
-  const { window, hidden, deeper, byteNames } = await filterPaths(list, filter);
-  const late = run.timedOut();
-  return {
-    fields: { ...(await facts(list, hidden)), ...(deeper > 0 ? { deeper_files: deeper } : {}) },
-    itemsName: "files",
-    items: describeEach(window.items, run),
-    offset: filter.offset,
-    total: late ? undefined : window.total(),
-    more: late || window.more(),
-    version: list.version(),
-    warnings: [
-      ...listWarnings(list, run),
-      ...(deeper > 0
-        ? [`${formatCount(deeper, ["file is", "files are"])} deeper than max_depth ${filter.max_depth} and not listed.`]
-        : []),
-      ...[deniedWarning(list.denied()) ?? [], byteNamesWarning(byteNames) ?? []].flat(),
-    ],
-  };
-}
-
-async function describeTree(list: PathList, run: Run, filter: Filter): Promise<ToolResult> {
-  const facts = startFacts(run);
-  const { window, files, hidden, byteNames } = await readTree(list, filter);
-  const late = run.timedOut();
-  return {
-    fields: { ...(await facts(list, hidden)), file_count: files },
-    itemsName: "entries",
-    items: window.items,
-    offset: filter.offset,
-    total: late ? undefined : window.total(),
-    more: late || window.more(),
-    version: list.version(),
-    warnings: [
-      ...listWarnings(list, run),
-      ...[deniedWarning(list.denied()) ?? [], byteNamesWarning(byteNames) ?? []].flat(),
-    ],
-  };
-}
-
-/** Starts to look at the project while its paths are read. */
-function startFacts({ root }: Run): (list: PathList, hidden: number) => Promise<Record<string, unknown>> {
-  const detected = detectFacts(root);
-  return async (list, hidden) => ({
-    root,
-    path: list.path,
-    project_type: (await detected).find(({ name }) => name === "Language")?.value ?? "unknown",
-    gitignore_respected: !list.isIgnored(),
-    ...(hidden > 0 ? { hidden_files: hidden } : {}),
-  });
-}
-
-function listWarnings(list: PathList, run: Run): string[] {
-  return [
-    ...(run.timedOut() ? [lateWarning(run, "the list of files")] : []),
-    ...[list.refusal() ?? []].flat(),
-    ...(list.isIgnored() ? [`git ignores ${list.path}. It was listed because the call names it.`] : []),
-  ];
 }
 
 /** Counts the files of each directory down to `max_depth`. The directory's own files come first. */
@@ -201,7 +149,8 @@ async function readTree(list: PathList, filter: Filter) {
   for (const [name, files] of [...directories].sort(([left], [right]) => (left < right ? -1 : 1))) {
     window.offer(() => ({ path: displayName(prefix + name), files }), name.length);
   }
-  return { window, ...seen };
+  const { files, ...others } = seen;
+  return { window, items: window.items, itemsName: "entries", fields: { file_count: files }, warnings: [], ...others };
 }
 
 /** A path that ends with a slash is a directory with a repository of its own, whose files are not known. */
@@ -215,7 +164,7 @@ function countDirectories(directories: Map<string, number>, name: string, maxDep
 }
 
 /** Reads all paths, so that the total is right. Keeps and inspects only those of this page. */
-async function filterPaths(list: PathList, filter: Filter) {
+async function filterPaths(list: PathList, filter: Filter, run: Run) {
   const window = createWindow<string>({ offset: filter.offset, limit: filter.max_files });
   const left = { hidden: 0, deeper: 0 };
   let byteNames = 0;
@@ -232,7 +181,18 @@ async function filterPaths(list: PathList, filter: Filter) {
       if (isByteName(path)) byteNames++;
     }
   }
-  return { window, ...left, byteNames };
+  const { hidden, deeper } = left;
+  const isWhole = deeper === 0;
+  const what = `${formatCount(deeper, ["file is", "files are"])} deeper than max_depth ${filter.max_depth} and not listed.`;
+  return {
+    window,
+    items: describeEach(window.items, run),
+    itemsName: "files",
+    fields: isWhole ? {} : { deeper_files: deeper },
+    warnings: isWhole ? [] : [what],
+    hidden,
+    byteNames,
+  };
 }
 
 /** `path` is relative to the listed directory, so a path that the caller names is never hidden. */
@@ -336,15 +296,10 @@ function renderFiles({ files }: PageData): string {
     const directory = file.path.slice(0, file.path.length - name.length);
     const names = directories.get(directory) ?? [];
     directories.set(directory, names);
-    names.push(`${linePath(name)}${renderMark(file)}`);
+    const lost = file.is_deleted ? " (deleted)" : file.is_unreadable ? " (unreadable)" : "";
+    names.push(`${linePath(name)}${file.is_directory ? "/" : file.is_symlink ? "@" : lost}`);
   }
   return [...directories].map(([directory, names]) => [linePath(directory) || "./", ...names].join("\n")).join("\n\n");
-}
-
-function renderMark({ is_directory, is_symlink, is_deleted, is_unreadable }: ListedFile): string {
-  if (is_directory) return "/";
-  if (is_symlink) return "@";
-  return is_deleted ? " (deleted)" : is_unreadable ? " (unreadable)" : "";
 }
 
 /** Two levels are enough to distinguish the parts of most projects. */

@@ -9,13 +9,13 @@ import {
   type ToolFailure,
   type ToolResult,
 } from "../session/index.ts";
-import { createWindow, defineTool, type ToolValues } from "./define-tool.ts";
+import { createWindow, defineTool, type ToolAnswer } from "./define-tool.ts";
 import {
   addCutNote,
   failure,
   formatCount,
   formatSize,
-  lateWarning,
+  listLate,
   listNames,
   quoteArgument,
   type Run,
@@ -26,72 +26,63 @@ import { containPath, isDenied, openRegular } from "./source/contained-path.ts";
 import { refuseSecret } from "./source/secret-paths.ts";
 import { openLines, sampleEncoding, type TextLines } from "./source/text-encoding.ts";
 
-const parameters = {
-  path: { type: "string", description: "File to read, relative to the root.", required: true },
-  start_line: { type: "integer", description: "First line to read, from 1.", default: 1, minimum: 1 },
-  end_line: {
-    type: "integer",
-    description: "Last line to read. Default: the last one of the file.",
-    minimum: 1,
-  },
-  encoding: {
-    type: "string",
-    description: "Default: detected (utf-8, utf-16 with a byte order mark, else latin1).",
-  },
-  max_size: {
-    type: "integer",
-    description: "Most characters of text to return. Use offset for the rest.",
-    default: 100_000,
-    minimum: 1,
-  },
-  max_line_length: {
-    type: "integer",
-    description: "Longer lines are cut here and say how many characters are missing.",
-    default: 2_000,
-    minimum: 1,
-    maximum: 100_000,
-  },
-  start_column: {
-    type: "integer",
-    description: "First character of each line, from 1. Use it to read the rest of a cut line.",
-    default: 1,
-    minimum: 1,
-  },
-} as const;
-
-export function createReadFile(place: ToolPlace): BudgetedTool<"read_file"> {
-  return defineTool(
-    {
-      name: "read_file",
-      description: "Read a text file or a range of its lines.",
-      parameters,
-      compress: compressReadFile,
-      renderText: renderLines,
-      run: readFile,
+export const createReadFile: (place: ToolPlace) => BudgetedTool<"read_file"> = defineTool({
+  name: "read_file",
+  description: "Read a text file or a range of its lines.",
+  parameters: {
+    path: { type: "string", description: "File to read, relative to the root.", required: true },
+    start_line: { type: "integer", description: "First line to read, from 1.", default: 1, minimum: 1 },
+    end_line: {
+      type: "integer",
+      description: "Last line to read. Default: the last one of the file.",
+      minimum: 1,
     },
-    place,
-  );
-}
-
-async function readFile(values: ToolValues<typeof parameters>, run: Run): Promise<ToolResult | ToolFailure> {
-  const { start_line, end_line = start_line } = values;
-  if (end_line < start_line) {
-    return failure("invalid_argument", `end_line ${end_line} is before start_line ${start_line}.`);
-  }
-  const contained = await containPath(run.root, values.path);
-  if (isFailure(contained)) return contained;
-  const refused = await refuseSecret(run, contained);
-  if (refused !== undefined) return refused;
-  let handle: FileHandle | undefined;
-  try {
-    handle = await openRegular(contained.real, run.root);
-    return await readOpened(handle, run, { ...values, path: contained.path });
-  } catch (error) {
-    return explainError(values.path, error);
-  } finally {
-    await handle?.close();
-  }
-}
+    encoding: {
+      type: "string",
+      description: "Default: detected (utf-8, utf-16 with a byte order mark, else latin1).",
+    },
+    max_size: {
+      type: "integer",
+      description: "Most characters of text to return. Use offset for the rest.",
+      default: 100_000,
+      minimum: 1,
+    },
+    max_line_length: {
+      type: "integer",
+      description: "Longer lines are cut here and say how many characters are missing.",
+      default: 2_000,
+      minimum: 1,
+      maximum: 100_000,
+    },
+    start_column: {
+      type: "integer",
+      description: "First character of each line, from 1. Use it to read the rest of a cut line.",
+      default: 1,
+      minimum: 1,
+    },
+  },
+  compress: compressReadFile,
+  renderText: renderLines,
+  async run(values, run) {
+    const { start_line, end_line = start_line } = values;
+    if (end_line < start_line) {
+      return failure("invalid_argument", `end_line ${end_line} is before start_line ${start_line}.`);
+    }
+    const contained = await containPath(run.root, values.path);
+    if (isFailure(contained)) return contained;
+    const refused = await refuseSecret(run, contained);
+    if (refused !== undefined) return refused;
+    let handle: FileHandle | undefined;
+    try {
+      handle = await openRegular(contained.real, run.root);
+      return await readOpened(handle, run, { ...values, path: contained.path });
+    } catch (error) {
+      return explainError(values.path, error);
+    } finally {
+      await handle?.close();
+    }
+  },
+});
 
 interface Request {
   readonly path: string;
@@ -104,7 +95,7 @@ interface Request {
   readonly offset: number;
 }
 
-async function readOpened(handle: FileHandle, run: Run, request: Request): Promise<ToolResult | ToolFailure> {
+async function readOpened(handle: FileHandle, run: Run, request: Request): Promise<ToolAnswer> {
   const stats = await handle.stat();
   if (stats.isDirectory()) {
     return failure("unreadable", `${quoteArgument(request.path)} is a directory.`, "List it with project_files.");
@@ -151,7 +142,9 @@ async function readLines(
     }
   }
   const late = run.timedOut();
-
+  const cut = window.items.filter(({ omitted }) => omitted > 0).length;
+  const next = `continue with start_column ${request.start_column + request.max_line_length}`;
+  const cutNote = `${formatCount(cut, ["line is", "lines are"])} longer than ${request.max_line_length} characters and cut: raise max_line_length, or ${next}.`;
   return {
     fields: {
       path: request.path,
@@ -169,20 +162,11 @@ async function readLines(
     more: (late && line < end_line) || window.more(),
     version: `${stats.size}-${stats.mtimeMs}`,
     warnings: [
-      ...(late ? [lateWarning(run, "the file")] : []),
+      ...listLate(run, "the file"),
       ...(start_line > line && !late ? [`The file ends with line ${line}.`] : []),
-      ...cutWarnings(window.items, request),
+      ...(cut === 0 ? [] : [cutNote]),
     ],
   };
-}
-
-function cutWarnings(lines: readonly CutText[], { max_line_length, start_column }: Request): string[] {
-  const cut = lines.filter(({ omitted }) => omitted > 0).length;
-  if (cut === 0) return [];
-  const next = `continue with start_column ${start_column + max_line_length}`;
-  return [
-    `${formatCount(cut, ["line is", "lines are"])} longer than ${max_line_length} characters and cut: raise max_line_length, or ${next}.`,
-  ];
 }
 
 /** Like `cat -n`, without blanks before the number. */
@@ -212,8 +196,11 @@ function compressReadFile({ data }: CompressInput): string {
   const lines = Array.isArray(data.lines) ? data.lines.filter((line) => typeof line === "string") : [];
   const texts = lines.filter((line) => line.trim() !== "");
   const sections = findSections(lines);
+  const { first_line: first, returned, total_lines: total } = data;
+  const isWhole = typeof first !== "number" || typeof returned !== "number" || returned === total;
+  const range = isWhole ? "" : returned === 0 ? ", no lines" : `, lines ${first}-${first + returned - 1}`;
   return [
-    `Read ${path} (${typeof data.total_lines === "number" ? formatCount(data.total_lines, ["line", "lines"]) : "? lines"}, ${size})${describeRange(data)}.`,
+    `Read ${path} (${typeof data.total_lines === "number" ? formatCount(data.total_lines, ["line", "lines"]) : "? lines"}, ${size})${range}.`,
     ...(texts.length > 0 ? [`Starts: ${endSentence(texts[0] ?? "")}`] : []),
     ...(texts.length > 1 ? [`Ends: ${endSentence(texts.slice(1).slice(-2).join(" "))}`] : []),
     ...(sections.length > 0 ? [`Sections: ${listNames(sections, 5)}`] : []),
@@ -223,12 +210,6 @@ function compressReadFile({ data }: CompressInput): string {
 function endSentence(text: string): string {
   const short = shortenLine(text, 40);
   return short.endsWith("…") ? short : `${short}.`;
-}
-
-/** Returns nothing if the whole file was read. */
-function describeRange({ first_line, returned, total_lines }: CompressInput["data"]): string {
-  if (typeof first_line !== "number" || typeof returned !== "number" || returned === total_lines) return "";
-  return returned === 0 ? ", no lines" : `, lines ${first_line}-${first_line + returned - 1}`;
 }
 
 /** Finds names of definitions and headings at the left margin, in common languages. */

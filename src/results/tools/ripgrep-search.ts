@@ -8,7 +8,7 @@ import { loadProcesses, type ProcessEnd, type StartedProcess, splitRecords } fro
 import { isFailure, type ToolFailure, type ToolResult } from "../session/index.ts";
 import { createMatchedFile, deniedFilesWarning, type FileFilter, type Match, type SearchRequest } from "./match.ts";
 import { type CountedFile, openMatches } from "./ripgrep-matches.ts";
-import { failure, lateWarning, type Run, startRun } from "./run.ts";
+import { failure, listLate, type Run, startRun } from "./run.ts";
 import {
   byteNamesWarning,
   createContainedDirectories,
@@ -98,7 +98,7 @@ function describe(
     more: () => isLate() || offset + maxResults < total,
     version,
     warnings: () => [
-      ...(isLate() ? [lateWarning(run, "the search")] : []),
+      ...listLate({ ...run, timedOut: isLate }, "the search"),
       ...(denied ? [deniedFilesWarning] : []),
       ...[secretWarning(secrets, "searched") ?? []].flat(),
       ...[byteNamesWarning(byteNames) ?? []].flat(),

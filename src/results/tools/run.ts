@@ -113,9 +113,10 @@ export function startRun(place: ToolPlace, call: ToolCall): Run {
   return { ...place, signal: controller.signal, timeoutMs, timedOut: () => late, finish };
 }
 
-/** `what` names the unfinished work, such as "the list of files". */
-export function lateWarning({ timeoutMs }: Run, what: string): string {
-  return `Stopped after ${timeoutMs / 1000} s: ${what} is incomplete. Name a smaller path or a narrower pattern.`;
+/** Says that time was up, if it was. `what` names the unfinished work, such as "the list of files". */
+export function listLate({ timeoutMs, timedOut }: Run, what: string): string[] {
+  if (!timedOut()) return [];
+  return [`Stopped after ${timeoutMs / 1000} s: ${what} is incomplete. Name a smaller path or a narrower pattern.`];
 }
 
 /** Returns a failure as data. The model reads it and can ask again in another way. */

@@ -14,7 +14,7 @@ import {
   type MatchedFile,
   type SearchRequest,
 } from "./match.ts";
-import { failure, formatCount, formatSize, lateWarning, type Run } from "./run.ts";
+import { failure, formatCount, formatSize, listLate, type Run } from "./run.ts";
 import {
   byteNamesWarning,
   createContainedDirectories,
@@ -166,7 +166,7 @@ function describe({ request, run, window, seen }: Search): ToolResult {
     total: isWhole ? window.total() : undefined,
     more: run.timedOut() || window.more(),
     warnings: [
-      ...(run.timedOut() ? [lateWarning(run, "the search")] : []),
+      ...listLate(run, "the search"),
       ...(stopped ? [`Not all files were searched. There are at least ${window.total()} ${itemsName}.`] : []),
       ...(seen.large > 0
         ? [

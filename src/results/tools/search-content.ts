@@ -5,10 +5,9 @@ import {
   type CompressInput,
   isFailure,
   type PageData,
-  type ToolFailure,
-  type ToolResult,
+  type ParameterValues,
 } from "../session/index.ts";
-import { defineTool, type ToolValues } from "./define-tool.ts";
+import { defineTool, type ToolAnswer } from "./define-tool.ts";
 import type { Match, MatchedFile, SearchRequest } from "./match.ts";
 import { searchByRipgrep } from "./ripgrep-search.ts";
 import {
@@ -65,27 +64,24 @@ export function createSearchContent(
   find: typeof findRipgrep = findRipgrep,
 ): BudgetedTool<"search_content"> {
   const knownSecrets: SearchRequest["knownSecrets"] = new Map();
-  return defineTool(
-    {
-      name: "search_content",
-      description: "Find a text or a regular expression in files, without those that .gitignore excludes.",
-      parameters,
-      limitParameter: "max_results",
-      compress: compressSearch,
-      renderText: renderMatches,
-      run: (values, run) => searchContent(values, run, { find, knownSecrets }),
-    },
-    place,
-  );
+  return defineTool({
+    name: "search_content",
+    description: "Find a text or a regular expression in files, without those that .gitignore excludes.",
+    parameters,
+    limitParameter: "max_results",
+    compress: compressSearch,
+    renderText: renderMatches,
+    run: (values, run) => searchContent(values, run, { find, knownSecrets }),
+  })(place);
 }
 
 async function searchContent(
-  values: ToolValues<typeof parameters>,
+  values: ParameterValues<typeof parameters> & { readonly offset: number },
   run: Run,
   searcher: Pick<SearchRequest, "knownSecrets"> & {
     readonly find: typeof findRipgrep;
   },
-): Promise<ToolResult | ToolFailure> {
+): Promise<ToolAnswer> {
   const { find, knownSecrets } = searcher;
   const { pattern, file_pattern } = values;
   if (/[\n\r]/.test(pattern)) {
@@ -125,7 +121,11 @@ async function searchContent(
     offset: values.offset,
   };
   const ignored = isIgnoredPath(run, request.path);
-  const result = await searchFiles(request, run, find);
+  const program = await find(run.env);
+  const result =
+    program === undefined
+      ? await (await import("./script-search.ts")).searchByScript(request, run)
+      : await searchByRipgrep(program, request, run);
   if (!(await ignored) || isFailure(result)) return result;
   const warning = `git ignores ${request.path}. It was searched because the call names it.`;
   const { warnings = [] } = result;
@@ -139,17 +139,6 @@ async function isDeniedFile(path: string, root: string): Promise<boolean> {
   } catch (error) {
     return isDenied(error);
   }
-}
-
-async function searchFiles(
-  request: SearchRequest,
-  run: Run,
-  find: typeof findRipgrep,
-): Promise<ToolResult | ToolFailure> {
-  const program = await find(run.env);
-  if (program !== undefined) return searchByRipgrep(program, request, run);
-  const { searchByScript } = await import("./script-search.ts");
-  return searchByScript(request, run);
 }
 
 /** `Found 50 matches for 'createStore' in 12 files: store.ts (9), main.ts (5), +10 more. First: src/store.ts:14 export

@@ -1,20 +1,13 @@
 import { createHash } from "node:crypto";
 import { cutText } from "../../core/text/index.ts";
 import { decodeBytes, inspectRepository, type ProcessEnd, splitRecords } from "../../host/index.ts";
-import {
-  type BudgetedTool,
-  type CompressInput,
-  isFailure,
-  type PageData,
-  type ToolFailure,
-  type ToolResult,
-} from "../session/index.ts";
-import { createWindow, defineTool, type ToolValues, type Window } from "./define-tool.ts";
+import { type BudgetedTool, type CompressInput, isFailure, type PageData, type ToolFailure } from "../session/index.ts";
+import { createWindow, defineTool, describeWindow, type ToolAnswer, type Window } from "./define-tool.ts";
 import {
   failure,
   formatCount,
   formatSize,
-  lateWarning,
+  listLate,
   quoteArgument,
   type Run,
   readWholeItems,
@@ -26,42 +19,45 @@ import { filterWarning, gitFailure, startToolGit, submoduleNote } from "./source
 import { refuseSecret } from "./source/secret-paths.ts";
 import { decodeLine, type Encoding, sampleEncoding } from "./source/text-encoding.ts";
 
-const parameters = {
-  path: { type: "string", description: "File to annotate.", required: true },
-  start_line: { type: "integer", description: "First line, from 1.", default: 1, minimum: 1 },
-  end_line: { type: "integer", description: "Last line. Default: the last one of the file.", minimum: 1 },
-} as const;
-
-export function createVcsBlame(place: ToolPlace): BudgetedTool<"vcs_blame"> {
-  return defineTool(
-    {
-      name: "vcs_blame",
-      description: "Show the last commit of each line of a file.",
-      parameters,
-      compress: compressBlame,
-      renderText: renderBlame,
-      run: blameLines,
-    },
-    place,
-  );
-}
-
-async function blameLines(values: ToolValues<typeof parameters>, run: Run): Promise<ToolResult | ToolFailure> {
-  const { start_line, end_line = start_line } = values;
-  if (end_line < start_line) {
-    return failure("invalid_argument", `end_line ${end_line} is before start_line ${start_line}.`);
-  }
-  // Takes as long as the checks of the file. Git's own call gets the same answer, or the same error.
-  inspectRepository(run).catch(() => {});
-  const contained = await containExisting(run.root, values.path);
-  if (isFailure(contained)) return contained;
-  if (!contained.stats.isFile()) return failure("unreadable", `${quoteArgument(values.path)} is not a file.`);
-  const refused = await refuseSecret(run, contained);
-  if (refused !== undefined) return refused;
-  const encoding = await detectEncoding(contained, run.root);
-  if (encoding === "binary") return describeBinary(contained, values.offset);
-  return readBlame(run, { ...values, path: contained.path, real: contained.realPath, encoding });
-}
+export const createVcsBlame: (place: ToolPlace) => BudgetedTool<"vcs_blame"> = defineTool({
+  name: "vcs_blame",
+  description: "Show the last commit of each line of a file.",
+  parameters: {
+    path: { type: "string", description: "File to annotate.", required: true },
+    start_line: { type: "integer", description: "First line, from 1.", default: 1, minimum: 1 },
+    end_line: { type: "integer", description: "Last line. Default: the last one of the file.", minimum: 1 },
+  },
+  compress: compressBlame,
+  renderText: renderBlame,
+  async run(values, run) {
+    const { start_line, end_line = start_line } = values;
+    if (end_line < start_line) {
+      return failure("invalid_argument", `end_line ${end_line} is before start_line ${start_line}.`);
+    }
+    // Takes as long as the checks of the file. Git's own call gets the same answer, or the same error.
+    inspectRepository(run).catch(() => {});
+    const contained = await containExisting(run.root, values.path);
+    if (isFailure(contained)) return contained;
+    if (!contained.stats.isFile()) return failure("unreadable", `${quoteArgument(values.path)} is not a file.`);
+    const refused = await refuseSecret(run, contained);
+    if (refused !== undefined) return refused;
+    const encoding = await detectEncoding(contained, run.root);
+    if (encoding === "binary") {
+      const { size, mtimeMs } = contained.stats;
+      const warning = `This is a binary file of ${formatSize(size)}, without lines. Use vcs_log to see who changed it.`;
+      return {
+        fields: { path: contained.path, size, binary: true },
+        itemsName: "lines",
+        items: [],
+        offset: values.offset,
+        total: 0,
+        version: `${size}-${mtimeMs}`,
+        warnings: [warning],
+      };
+    }
+    return readBlame(run, { ...values, path: contained.path, real: contained.realPath, encoding });
+  },
+});
 
 /** Decodes lines like read_file, because git prints bytes without their encoding. */
 async function detectEncoding({ real }: ExistingPath, root: string): Promise<Encoding | "binary"> {
@@ -71,18 +67,6 @@ async function detectEncoding({ real }: ExistingPath, root: string): Promise<Enc
   } finally {
     await handle?.close();
   }
-}
-
-function describeBinary({ path, stats: { size, mtimeMs } }: ExistingPath, offset: number): ToolResult {
-  return {
-    fields: { path, size, binary: true },
-    itemsName: "lines",
-    items: [],
-    offset,
-    total: 0,
-    version: `${size}-${mtimeMs}`,
-    warnings: [`This is a binary file of ${formatSize(size)}, without lines. Use vcs_log to see who changed it.`],
-  };
 }
 
 async function readBlame(
@@ -96,7 +80,7 @@ async function readBlame(
     readonly end_line: number | undefined;
     readonly offset: number;
   },
-): Promise<ToolResult | ToolFailure> {
+): Promise<ToolAnswer> {
   const { path, real, start_line, end_line = "", offset } = request;
   const git = await startToolGit(run, ["blame", "--porcelain", "-L", `${start_line},${end_line}`, "--", real]);
   if (isFailure(git)) return git;
@@ -122,13 +106,11 @@ async function readBlame(
       ...(reader.newest() ? { newest: reader.newest() } : {}),
     },
     itemsName: "lines",
-    items: window.items,
     offset,
-    total: late ? undefined : window.total(),
-    more: late || window.more(),
+    ...describeWindow(window, run),
     version: reader.version(),
     warnings: [
-      ...(late ? [lateWarning(run, "the list of lines")] : []),
+      ...listLate(run, "the list of lines"),
       ...(past === undefined ? [] : [`The file ${past}.`]),
       ...[(await filterWarning(run, git.filters, [real])) ?? []].flat(),
     ],

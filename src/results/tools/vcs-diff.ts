@@ -1,20 +1,13 @@
 import { createHash } from "node:crypto";
-import { type GitProcess, hashed, splitRecords } from "../../host/index.ts";
-import {
-  type BudgetedTool,
-  type CompressInput,
-  isFailure,
-  type PageData,
-  type ToolFailure,
-  type ToolResult,
-} from "../session/index.ts";
-import { createWindow, defineTool, type ToolValues } from "./define-tool.ts";
-import { createDiffReader, type DiffHunk, type DiffReader, type FileStat, unmerged } from "./diff-reader.ts";
+import { hashed, splitRecords } from "../../host/index.ts";
+import { type BudgetedTool, type CompressInput, isFailure, type PageData, type ToolFailure } from "../session/index.ts";
+import { createWindow, defineTool, describeWindow, type ToolAnswer } from "./define-tool.ts";
+import { createDiffReader, type DiffHunk, type FileStat, unmerged } from "./diff-reader.ts";
 import {
   baseName,
   failure,
-  lateWarning,
   linePath,
+  listLate,
   listNames,
   type Run,
   readWholeItems,
@@ -22,56 +15,46 @@ import {
   type ToolPlace,
 } from "./run.ts";
 import {
-  filterWarning,
   gitFailure,
+  listGitNotes,
   openRepository,
   type Repository,
   resolveCommit,
   startToolGit,
-  submoduleNote,
 } from "./source/repository.ts";
 import { isSecretPath, refuseSecret, secretWarning } from "./source/secret-paths.ts";
 
-const parameters = {
-  mode: {
-    type: "string",
-    enum: ["full", "stat", "files"],
-    description: "stat: lines counted by file. files: only paths.",
-    default: "full",
-  },
-  path: { type: "string", description: "Only changes in this file or directory." },
-  staged: { type: "boolean", description: "Only staged changes.", default: false },
-  commit: { type: "string", description: "Changes of this commit." },
-  from: { type: "string", description: "Compare this branch, tag or commit with the files on disk." },
-  to: { type: "string", description: "With from: compare with this instead." },
-  context_lines: { type: "integer", description: "Unchanged lines around a change.", default: 3, minimum: 0 },
-} as const;
-
-export function createVcsDiff(place: ToolPlace): BudgetedTool<"vcs_diff"> {
-  return defineTool(
-    {
-      name: "vcs_diff",
-      description: "Show unstaged or staged changes, those of a commit, or between two.",
-      parameters,
-      compress: compressDiff,
-      renderText: renderDiff,
-      run: diffFiles,
+export const createVcsDiff: (place: ToolPlace) => BudgetedTool<"vcs_diff"> = defineTool({
+  name: "vcs_diff",
+  description: "Show unstaged or staged changes, those of a commit, or between two.",
+  parameters: {
+    mode: {
+      type: "string",
+      enum: ["full", "stat", "files"],
+      description: "stat: lines counted by file. files: only paths.",
+      default: "full",
     },
-    place,
-  );
-}
-
-async function diffFiles(values: ToolValues<typeof parameters>, run: Run): Promise<ToolResult | ToolFailure> {
-  const repository = await openRepository(run, values.path);
-  if (isFailure(repository)) return repository;
-  const refused = await refuseSecret(run, repository.contained);
-  if (refused !== undefined) return refused;
-  const sides = await listSides(run, values);
-  if (isFailure(sides)) return sides;
-  const context = `--unified=${Math.min(values.context_lines, 100_000)}`;
-  const args = [...sides, ...format, context, ...repository.paths];
-  return readDiff(run, { args, offset: values.offset, staged: values.staged, mode: values.mode, repository });
-}
+    path: { type: "string", description: "Only changes in this file or directory." },
+    staged: { type: "boolean", description: "Only staged changes.", default: false },
+    commit: { type: "string", description: "Changes of this commit." },
+    from: { type: "string", description: "Compare this branch, tag or commit with the files on disk." },
+    to: { type: "string", description: "With from: compare with this instead." },
+    context_lines: { type: "integer", description: "Unchanged lines around a change.", default: 3, minimum: 0 },
+  },
+  compress: compressDiff,
+  renderText: renderDiff,
+  async run(values, run) {
+    const repository = await openRepository(run, values.path);
+    if (isFailure(repository)) return repository;
+    const refused = await refuseSecret(run, repository.contained);
+    if (refused !== undefined) return refused;
+    const sides = await listSides(run, values);
+    if (isFailure(sides)) return sides;
+    const context = `--unified=${Math.min(values.context_lines, 100_000)}`;
+    const args = [...sides, ...format, context, ...repository.paths];
+    return readDiff(run, { args, offset: values.offset, staged: values.staged, mode: values.mode, repository });
+  },
+});
 
 /** Options that override settings which change the format. */
 const format: readonly string[] = [
@@ -87,17 +70,18 @@ const format: readonly string[] = [
   "--submodule=short",
 ];
 
-interface Sides {
-  readonly staged: boolean;
-  readonly commit?: string | undefined;
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-}
-
 /** The command and the commits that it compares. */
-async function listSides(run: Run, { staged, commit, from, to }: Sides): Promise<string[] | ToolFailure> {
-  const wrong = checkSides({ staged, commit, from, to });
-  if (wrong !== undefined) return failure("invalid_argument", wrong);
+async function listSides(
+  run: Run,
+  sides: { readonly staged: boolean } & { readonly [Name in "commit" | "from" | "to"]?: string | undefined },
+): Promise<string[] | ToolFailure> {
+  const { staged, commit, from, to } = sides;
+  const refuse = (message: string) => failure("invalid_argument", message);
+  if (commit !== undefined && (from !== undefined || to !== undefined || staged)) {
+    return refuse("commit cannot be combined with from, to or staged.");
+  }
+  if (to !== undefined && from === undefined) return refuse("to needs from.");
+  if (to !== undefined && staged) return refuse("staged cannot be combined with to.");
   const revisions: string[] = [];
   for (const revision of [commit, from, to]) {
     if (revision === undefined) continue;
@@ -110,14 +94,6 @@ async function listSides(run: Run, { staged, commit, from, to }: Sides): Promise
   return ["diff", ...(staged ? ["--cached"] : []), ...revisions];
 }
 
-function checkSides({ staged, commit, from, to }: Sides): string | undefined {
-  if (commit !== undefined && (from !== undefined || to !== undefined || staged)) {
-    return "commit cannot be combined with from, to or staged.";
-  }
-  if (to !== undefined && from === undefined) return "to needs from.";
-  return to !== undefined && staged ? "staged cannot be combined with to." : undefined;
-}
-
 /** Reads the whole diff, so that totals are right. Keeps the hunks or the files of this page. */
 async function readDiff(
   run: Run,
@@ -128,7 +104,7 @@ async function readDiff(
     readonly mode: "full" | "stat" | "files";
     readonly repository: Repository;
   },
-): Promise<ToolResult | ToolFailure> {
+): Promise<ToolAnswer> {
   const { args, offset, staged, mode, repository } = request;
   const git = await startToolGit(run, args);
   if (isFailure(git)) return git;
@@ -162,43 +138,21 @@ async function readDiff(
   const end = await git.end;
   if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
   const { files, ...counts } = reader.facts();
-  const notes = await listNotes(run, { isEmpty: window.total() === 0, named: repository.named, reader, git });
+  const dirty = reader.dirtySubmodules().map((path) => shortenLine(path, 80));
+  const dirtyNote = dirty.length === 0 ? [] : [`Changes inside of a submodule are not shown: ${listNames(dirty, 3)}.`];
+  const notes = await listGitNotes(run, git, {
+    changed: reader.facts().files,
+    empty: window.total() === 0 && repository.named,
+  });
   return {
     // In the other modes the items are the files.
     fields: { ...(staged ? { staged } : {}), ...counts, ...(mode === "full" ? { files } : {}) },
     itemsName: mode === "full" ? "hunks" : "files",
-    items: window.items,
     offset,
-    total: run.timedOut() ? undefined : window.total(),
-    more: run.timedOut() || window.more(),
+    ...describeWindow(window, run),
     version: hash.digest("hex"),
-    warnings: [
-      ...(run.timedOut() ? [lateWarning(run, "the diff")] : []),
-      ...[secretWarning([...hidden], "shown") ?? [], notes, dirtyWarning(reader.dirtySubmodules()) ?? []].flat(),
-    ],
+    warnings: [...listLate(run, "the diff"), ...[secretWarning([...hidden], "shown") ?? [], notes, dirtyNote].flat()],
   };
-}
-
-async function listNotes(
-  run: Run,
-  options: {
-    readonly isEmpty: boolean;
-    readonly named: string;
-    readonly reader: DiffReader;
-    readonly git: GitProcess;
-  },
-): Promise<string[]> {
-  const { isEmpty, named, reader, git } = options;
-  if (run.timedOut()) return [];
-  const submodule = isEmpty ? await submoduleNote(run, named) : undefined;
-  const filtered = await filterWarning(run, git.filters, reader.facts().files);
-  return [submodule ?? [], filtered ?? [], git.notes].flat();
-}
-
-function dirtyWarning(submodules: readonly string[]): string | undefined {
-  if (submodules.length === 0) return undefined;
-  const names = submodules.map((path) => shortenLine(path, 80));
-  return `Changes inside of a submodule are not shown: ${listNames(names, 3)}.`;
 }
 
 /** `Diff: 5 files, +234/-89 lines. Modified: a.ts, b.ts, c.ts, +2 more`. For a later page: `Diff: 5 files, +234/-89

@@ -8,12 +8,12 @@ import {
   type ToolFailure,
   type ToolResult,
 } from "../session/index.ts";
-import { defineTool, type ToolValues } from "./define-tool.ts";
+import { defineTool, type ToolAnswer } from "./define-tool.ts";
 import {
   addCutNote,
   describeCount,
   failure,
-  lateWarning,
+  listLate,
   listNames,
   quoteArgument,
   type Run,
@@ -38,56 +38,47 @@ export interface Commit {
   readonly message: string;
 }
 
-const parameters = {
-  mode: {
-    type: "string",
-    enum: ["oneline", "full"],
-    description: "full: with author, date and whole message.",
-    default: "oneline",
-  },
-  path: { type: "string", description: "Only commits that changed this file or directory." },
-  revision: { type: "string", description: "Default: HEAD.", default: "HEAD" },
-  author: { type: "string", description: "Part of a name or address." },
-  since: { type: "string", description: "2026-01-31, or `2 weeks ago`." },
-  until: { type: "string", description: "Only commits before this date." },
-  max_commits: { type: "integer", description: "Default: 10.", default: 10, minimum: 1 },
-} as const;
-
-export function createVcsLog(place: ToolPlace): BudgetedTool<"vcs_log"> {
-  return defineTool(
-    {
-      name: "vcs_log",
-      description: "List commits, newest first.",
-      parameters,
-      limitParameter: "max_commits",
-      compress: compressLog,
-      renderText: renderLog,
-      run: readCommits,
+export const createVcsLog: (place: ToolPlace) => BudgetedTool<"vcs_log"> = defineTool({
+  name: "vcs_log",
+  description: "List commits, newest first.",
+  parameters: {
+    mode: {
+      type: "string",
+      enum: ["oneline", "full"],
+      description: "full: with author, date and whole message.",
+      default: "oneline",
     },
-    place,
-  );
-}
-
-async function readCommits(values: ToolValues<typeof parameters>, run: Run): Promise<ToolResult | ToolFailure> {
-  const repository = await openRepository(run, values.path);
-  if (isFailure(repository)) return repository;
-  const dates = await readDates(run, values);
-  if (isFailure(dates)) return dates;
-  const commit = await resolveCommit(run, values.revision);
-  if (typeof commit !== "string") {
-    if (values.revision !== "HEAD" || commit.code !== "unknown_revision") return commit;
-    const none = { ...values, dates, total: 0, commit: "none", notes: [] };
-    return (await checkHead(run)) ?? describe([], run, none);
-  }
-  // Searches for plain text, not for an expression.
-  const rest = [
-    ...(values.author === undefined ? [] : ["--fixed-strings", "--regexp-ignore-case", `--author=${values.author}`]),
-    ...dates.args,
-    commit,
-    ...repository.paths,
-  ];
-  return readLog(run, { ...values, dates, commit, rest, repository });
-}
+    path: { type: "string", description: "Only commits that changed this file or directory." },
+    revision: { type: "string", description: "Default: HEAD.", default: "HEAD" },
+    author: { type: "string", description: "Part of a name or address." },
+    since: { type: "string", description: "2026-01-31, or `2 weeks ago`." },
+    until: { type: "string", description: "Only commits before this date." },
+    max_commits: { type: "integer", description: "Default: 10.", default: 10, minimum: 1 },
+  },
+  limitParameter: "max_commits",
+  compress: compressLog,
+  renderText: renderLog,
+  async run(values, run) {
+    const repository = await openRepository(run, values.path);
+    if (isFailure(repository)) return repository;
+    const dates = await readDates(run, values);
+    if (isFailure(dates)) return dates;
+    const commit = await resolveCommit(run, values.revision);
+    if (typeof commit !== "string") {
+      if (values.revision !== "HEAD" || commit.code !== "unknown_revision") return commit;
+      const none = { ...values, dates, total: 0, commit: "none", notes: [] };
+      return (await checkHead(run)) ?? describe([], run, none);
+    }
+    // Searches for plain text, not for an expression.
+    const rest = [
+      ...(values.author === undefined ? [] : ["--fixed-strings", "--regexp-ignore-case", `--author=${values.author}`]),
+      ...dates.args,
+      commit,
+      ...repository.paths,
+    ];
+    return readLog(run, { ...values, dates, commit, rest, repository });
+  },
+});
 
 interface Request {
   readonly offset: number;
@@ -108,7 +99,7 @@ function countable(number: number): number {
 async function readLog(
   run: Run,
   { rest, repository, ...request }: Request & { rest: readonly string[]; repository: Repository },
-): Promise<ToolResult | ToolFailure> {
+): Promise<ToolAnswer> {
   const { offset, max_commits, mode } = request;
   const page = [`--skip=${countable(offset)}`, `--max-count=${countable(max_commits)}`];
   const format = `--format=%h%n%an%n%aI%n${mode === "full" ? "%B" : "%s"}`;
@@ -154,7 +145,7 @@ function describe(
     more: run.timedOut() || (total === undefined ? commits.length === max_commits : undefined),
     version: commit,
     warnings: [
-      ...(run.timedOut() ? [lateWarning(run, "the list of commits")] : []),
+      ...listLate(run, "the list of commits"),
       ...(atLeast ? [`There are at least ${total} commits. The others were not counted.`] : []),
       ...notes,
     ],
@@ -201,7 +192,9 @@ async function readDates(
   for (const name of ["since", "until"] as const) {
     const text = named[name];
     if (text === undefined) continue;
-    const option = isDate(text) ? await gitText(run, ["rev-parse", `--${name}=${text}`]) : "";
+    const words = text.toLowerCase().match(/[a-z]+/g) ?? [];
+    const isDate = /^[\w\s:.,/@+-]*\w[\w\s:.,/@+-]*$/.test(text) && words.every((word) => dateWords.test(word));
+    const option = isDate ? await gitText(run, ["rev-parse", `--${name}=${text}`]) : "";
     if (typeof option !== "string") return option;
     const seconds = Number(/^--m(?:ax|in)-age=(\d+)$/.exec(option.trim())?.[1] ?? Number.NaN);
     if (Number.isNaN(seconds) || !isSameDay(text, seconds)) {
@@ -217,11 +210,6 @@ async function readDates(
 /** Words that git knows (its date.c, 2.39), and words that people write between them. */
 const dateWords =
   /^((second|minute|hour|day|week|month|year|fortnight)s?|ago|last|zero|one|two|three|four|five|six|seven|eight|nine|ten|now|today|yesterday|noon|midnight|tea|never|am|pm|t|z|utc|gmt|st|nd|rd|th|at|on|of|the|and|[ecmp][sd]t|ces?t|bst|jst|jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?|(sun|mon|tues?|wed(nes)?|thu(rs?)?|fri|sat(ur)?)(day)?)$/;
-
-function isDate(text: string): boolean {
-  const found = text.toLowerCase().match(/[a-z]+/g) ?? [];
-  return /^[\w\s:.,/@+-]*\w[\w\s:.,/@+-]*$/.test(text) && found.every((word) => dateWords.test(word));
-}
 
 /** git ignores a year that it does not know, such as 2100. The current time of day and time zone may be added. */
 function isSameDay(text: string, seconds: number): boolean {

@@ -1,24 +1,16 @@
 import { createHash } from "node:crypto";
-import { decodeBytes, type GitProcess, hashed, splitRecords } from "../../host/index.ts";
-import {
-  type BudgetedTool,
-  type CompressInput,
-  isFailure,
-  type PageData,
-  type ToolFailure,
-  type ToolResult,
-} from "../session/index.ts";
-import { createWindow, defineTool, type Window } from "./define-tool.ts";
-import { lateWarning, linePath, type Run, readWholeItems, shortenLine, type ToolPlace } from "./run.ts";
+import { decodeBytes, hashed, splitRecords } from "../../host/index.ts";
+import { type BudgetedTool, type CompressInput, isFailure, type PageData } from "../session/index.ts";
+import { createWindow, defineTool, describeWindow, type ToolAnswer, type Window } from "./define-tool.ts";
+import { linePath, listLate, type Run, readWholeItems, shortenLine, type ToolPlace } from "./run.ts";
 import { deniedByGit, deniedWarning } from "./source/contained-path.ts";
 import {
   belowRoot,
-  filterWarning,
   gitFailure,
+  listGitNotes,
   openRepository,
   type Repository,
   startToolGit,
-  submoduleNote,
 } from "./source/repository.ts";
 
 /** A path in several states is one item, such as staged and then changed again. */
@@ -34,32 +26,21 @@ interface ChangedFile {
   readonly from?: string;
 }
 
-const parameters = {
-  path: { type: "string", description: "Only changes in this file or directory." },
-} as const;
+export const createVcsStatus: (place: ToolPlace) => BudgetedTool<"vcs_status"> = defineTool({
+  name: "vcs_status",
+  description: "Show the branch, its upstream, and changed files.",
+  parameters: {
+    path: { type: "string", description: "Only changes in this file or directory." },
+  },
+  compress: compressStatus,
+  renderText: renderStatus,
+  run: async ({ path, offset }, run) => {
+    const repository = await openRepository(run, path);
+    return isFailure(repository) ? repository : readStatus(run, offset, repository);
+  },
+});
 
-export function createVcsStatus(place: ToolPlace): BudgetedTool<"vcs_status"> {
-  return defineTool(
-    {
-      name: "vcs_status",
-      description: "Show the branch, its upstream, and changed files.",
-      parameters,
-      compress: compressStatus,
-      renderText: renderStatus,
-      run: async ({ path, offset }, run) => {
-        const repository = await openRepository(run, path);
-        return isFailure(repository) ? repository : readStatus(run, offset, repository);
-      },
-    },
-    place,
-  );
-}
-
-async function readStatus(
-  run: Run,
-  offset: number,
-  { paths, prefix, named }: Repository,
-): Promise<ToolResult | ToolFailure> {
+async function readStatus(run: Run, offset: number, { paths, prefix, named }: Repository): Promise<ToolAnswer> {
   const command = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"];
   const git = await startToolGit(run, [...command, ...paths]);
   if (isFailure(git)) return git;
@@ -72,7 +53,8 @@ async function readStatus(
   const end = await git.end;
   if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
   const late = run.timedOut();
-  const notes = await listNotes(run, { window, named, git });
+  const changed = window.items.filter(({ unstaged }) => unstaged === "modified").map(({ path }) => path);
+  const notes = await listGitNotes(run, git, { changed, empty: window.total() === 0 && named });
   return {
     fields: {
       ...reader.branch,
@@ -80,33 +62,15 @@ async function readStatus(
       ...reader.counts,
     },
     itemsName: "changes",
-    items: window.items,
     offset,
-    total: late ? undefined : window.total(),
-    more: late || window.more(),
+    ...describeWindow(window, run),
     version: hash.digest("hex"),
     warnings: [
-      ...(late ? [lateWarning(run, "the list of changes")] : []),
+      ...listLate(run, "the list of changes"),
       ...notes,
       ...[deniedWarning(deniedByGit(end.stderr)) ?? []].flat(),
     ],
   };
-}
-
-async function listNotes(
-  run: Run,
-  options: {
-    readonly window: Window<ChangedFile>;
-    readonly named: string;
-    readonly git: GitProcess;
-  },
-): Promise<string[]> {
-  const { window, named, git } = options;
-  if (run.timedOut()) return [];
-  const submodule = window.total() === 0 ? await submoduleNote(run, named) : undefined;
-  const changed = window.items.filter(({ unstaged }) => unstaged === "modified").map(({ path }) => path);
-  const filtered = await filterWarning(run, git.filters, changed);
-  return [submodule ?? [], filtered ?? [], git.notes].flat();
 }
 
 /** The format is described in git-status(1), "Porcelain Format Version 2". Its paths start at the repository, ours at

@@ -155,3 +155,14 @@ export async function submoduleNote(run: Run, path: string): Promise<string | un
   }
   return undefined;
 }
+
+/** Returns what a model has to know about changes that git reported. `empty` is the named path if nothing was found. */
+export async function listGitNotes(
+  run: Run,
+  { filters, notes }: GitProcess,
+  { changed, empty }: { readonly changed: readonly string[]; readonly empty: string | false },
+): Promise<string[]> {
+  if (run.timedOut()) return [];
+  const submodule = empty === false ? undefined : await submoduleNote(run, empty);
+  return [submodule ?? [], (await filterWarning(run, filters, changed)) ?? [], notes].flat();
+}
