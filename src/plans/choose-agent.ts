@@ -7,24 +7,18 @@ import { ContextError, usageError } from "../core/errors.ts";
 import { counterNameForModel } from "../core/tokens/index.ts";
 import {
   type Allow,
+  type ConventionsFile,
   type Environment,
   findProgram,
+  findSource,
   followLinks,
   hasRepository,
   homeDirectory,
   loadConfig,
-  placeOf,
   upward,
 } from "../host/index.ts";
 import { embeddedAdapters, loadAudit } from "../rules/index.ts";
 import { type AgentChoice, type AgentPreset, agentCommand, agentPresets } from "./agent/index.ts";
-
-interface AgentPlace {
-  readonly cwd: string;
-  readonly env: Environment;
-  /** Where it works. @default cwd */
-  readonly directory?: string | undefined;
-}
 
 /** What a single run may say about its agent: a phase has its own model and permissions. */
 export interface AgentPreferences {
@@ -55,12 +49,27 @@ export interface ChosenAgent {
 /** Finds the agent that a person or the configuration chose. Does not check that it can run. */
 export async function chooseAgent(
   { agent, command, allow: level, model: chosenModel }: Pick<AgentChoice, "agent" | "command" | "allow" | "model">,
-  { cwd, env, directory = cwd }: AgentPlace,
+  {
+    cwd,
+    env,
+    directory = cwd,
+  }: {
+    readonly cwd: string;
+    readonly env: Environment;
+    /** Where it works. @default cwd */
+    readonly directory?: string | undefined;
+  },
 ): Promise<ChosenAgent> {
   const { values, sources } = await loadConfig({ cwd, env });
   const { run } = values;
   const name = command === undefined ? (agent ?? run.agent) : undefined;
-  const preset = name === undefined ? undefined : knownPreset(name, { isOption: agent !== undefined, sources });
+  if (name !== undefined && agent === undefined && !Object.hasOwn(agentPresets, name)) {
+    throw new ContextError("invalid_config", `"run.agent" is "${name}", which is not a known agent`, {
+      hint: `Choose from ${Object.keys(agentPresets).join(", ")}.`,
+      ...findSource(["run", "agent"], sources),
+    });
+  }
+  const preset = name === undefined ? undefined : agentPresets[name];
   // Words and models of one agent mean nothing to another.
   const isConfigured = command === undefined && (run.agent === undefined || run.agent === name);
   const model = (preferred: AgentPreferences = {}) =>
@@ -74,42 +83,31 @@ export async function chooseAgent(
     line(preferred = {}) {
       if (name === undefined && command === undefined) return null;
       const chosen = { agent: name, command, model: model(preferred), allow: allow(preferred) };
-      // Asked for every start, because an agent may have written settings for the next one.
+      // Checked at every start, because an agent may have written settings for the next one.
       const trustFolder = name === "gemini" && !hasGeminiSettings(preferred.folder ?? directory, env);
       return agentCommand({ ...chosen, args, trustFolder, budgetUsd: preferred.budgetUsd });
     },
     permissions: (preferred) => (command === undefined ? allow(preferred) : "as the command says"),
     keepsLimit(preferred) {
       if (preset === undefined || preset.prints === "text") return false;
-      const named = model(preferred);
-      const provider = named === undefined ? undefined : providerOfModel(named);
-      const isPriced = provider !== undefined && !priceOf({ provider, model: named, prices: values.prices }).isDefault;
+      const used = model(preferred);
+      const provider = used === undefined ? undefined : providerOfModel(used);
+      const isPriced = provider !== undefined && !priceOf({ provider, model: used, prices: values.prices }).isDefault;
       return preset.command.includes("{budget}") || isPriced;
     },
     counting(preferred) {
-      const named = model(preferred);
+      const used = model(preferred);
       // "opus" names no family, but the agent does.
-      const isKnown = named !== undefined && counterNameForModel(named).known;
+      const isKnown = used !== undefined && counterNameForModel(used).known;
       const family = preset?.model;
-      if (named !== undefined && (isKnown || family === undefined)) return { model: named, fallback: "bytes/4" };
+      if (used !== undefined && (isKnown || family === undefined)) return { model: used, fallback: "bytes/4" };
       return { fallback: family === undefined ? "bytes/4" : counterNameForModel(family).name };
     },
   };
 }
 
-function knownPreset(
-  name: string,
-  { isOption, sources }: { readonly isOption: boolean; readonly sources: Readonly<Record<string, string>> },
-): AgentPreset {
-  if (isOption || Object.hasOwn(agentPresets, name)) return agentPresets[name]!;
-  throw new ContextError("invalid_config", `"run.agent" is "${name}", which is not a known agent`, {
-    hint: `Choose from ${Object.keys(agentPresets).join(", ")}.`,
-    ...placeOf(["run", "agent"], sources),
-  });
-}
-
-/** Gemini CLI refuses folders that a person has not trusted, because it runs what their settings say. We answer for a
- *  folder only if it has none. */
+/** Gemini CLI refuses folders that a person has not trusted, because it runs what their settings say. We confirm the
+ *  trust only for a folder without such settings. */
 function hasGeminiSettings(directory: string, env: Environment): boolean {
   const home = homeDirectory(env);
   for (const folder of upward(directory, home)) {
@@ -121,15 +119,16 @@ function hasGeminiSettings(directory: string, env: Environment): boolean {
   return false;
 }
 
-/** Whether an agent loads a file of the project by itself. */
-export type LoadsItself = (file: { readonly path: string; readonly text: string }) => boolean;
-
-/** Asks `audit` which files of a project the agent loads. A file with the same text as one of them counts as loaded. */
-export async function conventionsOf({ preset }: ChosenAgent, directory: string): Promise<LoadsItself | undefined> {
+/** Returns whether an agent loads a file of the project by itself, as `audit` knows it. A file with the same text as a
+ *  loaded one counts as loaded. Returns undefined for an agent without a preset. */
+export async function findLoadedFiles(
+  { preset }: ChosenAgent,
+  directory: string,
+): Promise<((file: ConventionsFile) => boolean) | undefined> {
   if (preset === undefined) return undefined;
-  const { projectFilesOf } = await loadAudit();
+  const { readProjectFiles } = await loadAudit();
   const root = await followLinks(directory);
-  const files = await projectFilesOf(preset.tool, { adapters: embeddedAdapters(), directory: root });
+  const files = await readProjectFiles(preset.tool, { adapters: embeddedAdapters(), directory: root });
   const paths = new Set(files.flatMap((file) => [file.path, file.realPath].map((path) => relative(root, path))));
   const texts = new Set(files.map(({ text }) => text.trim()));
   return ({ path, text }) => paths.has(path) || texts.has(text.trim());
@@ -142,7 +141,10 @@ export async function findInstalledAgents(env: Environment): Promise<string[]> {
   return names.filter((_, index) => programs[index] !== undefined);
 }
 
-type CommandPlace = Pick<AgentPlace, "cwd" | "env">;
+interface CommandPlace {
+  readonly cwd: string;
+  readonly env: Environment;
+}
 
 /** Throws if a command cannot run, with `advice` unless there is a better one. Only a plain first word can be checked. */
 export async function checkAgentCommand(
@@ -151,48 +153,38 @@ export async function checkAgentCommand(
 ): Promise<void> {
   if (line.trim() === "") throw usageError("the agent's command is empty");
   if (line.includes("\0")) throw usageError("the agent's command has a NUL character in it");
-  const word = plainWord.exec(line)?.[1];
+  // A first word without quotes, expansions or an assignment.
+  const word = /^\s*([\w./+:@%,-]+)(?=[\s;&|<>]|$)/.exec(line)?.[1];
   if (word === undefined) return;
-  const refusal = word.includes("/") ? await refusedPath(word, place) : await refusedName(word, place);
+  const refusal = await explainMissing(word, place);
   if (refusal === undefined) return;
   const { reason, hint = advice } = refusal;
   throw usageError(`the agent's command "${word}" cannot be run: ${reason}`, hint);
 }
 
-interface Refusal {
-  readonly reason: string;
-  readonly hint?: string | undefined;
-}
-
-async function refusedPath(word: string, { cwd }: CommandPlace): Promise<Refusal | undefined> {
+/** Returns why a program cannot run, or undefined if it can. */
+async function explainMissing(
+  word: string,
+  { cwd, env }: CommandPlace,
+): Promise<{ readonly reason: string; readonly hint?: string } | undefined> {
+  const isPath = word.includes("/");
   const path = resolve(cwd, word);
-  const kind = await kindOf(path);
-  if (kind === "program") return undefined;
-  if (kind === "file") return notExecutable(path);
-  if (kind === "other") return { reason: `${path} is not a file` };
-  return {
-    reason: isAbsolute(word) ? "there is no such program" : `there is no such program, seen from ${cwd}`,
-  };
-}
-
-async function refusedName(word: string, place: CommandPlace): Promise<Refusal | undefined> {
-  if (await isKnown(word, place)) return undefined;
-  for (const path of pathsOf(word, place)) if ((await kindOf(path)) === "file") return notExecutable(path);
+  const kind = await inspectFile(path);
+  if (isPath ? kind === "program" : await isShellCommand(word, { cwd, env })) return undefined;
+  for (const folder of isPath ? [cwd] : (env.PATH ?? "").split(delimiter)) {
+    const found = resolve(cwd, folder, word);
+    if ((await inspectFile(found)) === "file")
+      return { reason: `${found} is not executable`, hint: `Run chmod +x ${found}` };
+  }
+  const where = isAbsolute(word) ? "" : `, seen from ${cwd}`;
+  if (isPath) return { reason: kind === "other" ? `${path} is not a file` : `there is no such program${where}` };
   const reason = "there is no such program on PATH";
-  const kind = await kindOf(resolve(place.cwd, word));
-  if (kind !== "program" && kind !== "file") return { reason };
-  const chmod = kind === "file" ? `, after chmod +x ${resolve(place.cwd, word)}` : "";
-  return { reason, hint: `There is one in ${place.cwd}: name it "./${word}"${chmod}.` };
+  if (kind === "program") return { reason, hint: `There is one in ${cwd}: name it "./${word}".` };
+  if (kind === "file") return { reason, hint: `There is one in ${cwd}: name it "./${word}", after chmod +x ${path}.` };
+  return { reason };
 }
 
-function notExecutable(path: string): Refusal {
-  return { reason: `${path} is not executable`, hint: `Run chmod +x ${path}` };
-}
-
-/** A first word without quotes, expansions or an assignment. */
-const plainWord = /^\s*([\w./+:@%,-]+)(?=[\s;&|<>]|$)/;
-
-async function kindOf(path: string): Promise<"program" | "file" | "other" | undefined> {
+async function inspectFile(path: string): Promise<"program" | "file" | "other" | undefined> {
   try {
     if (!(await stat(path)).isFile()) return "other";
   } catch {
@@ -204,12 +196,8 @@ async function kindOf(path: string): Promise<"program" | "file" | "other" | unde
   );
 }
 
-function pathsOf(word: string, { cwd, env }: CommandPlace): string[] {
-  return (env.PATH ?? "").split(delimiter).map((folder) => resolve(cwd, folder, word));
-}
-
 /** Asks the shell, which knows its own commands and how it reads PATH. */
-function isKnown(word: string, { cwd, env }: CommandPlace): Promise<boolean> {
+function isShellCommand(word: string, { cwd, env }: CommandPlace): Promise<boolean> {
   return new Promise((settle) => {
     const args = ["-c", 'command -v -- "$1"', "sh", word];
     execFile("/bin/sh", args, { cwd, env: { ...env } }, (error) => settle(error === null));

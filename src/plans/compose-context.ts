@@ -3,6 +3,7 @@ import { countNoun, printable } from "../core/text/index.ts";
 import type { Counter } from "../core/tokens/index.ts";
 import {
   type Caller,
+  type ConventionsFile,
   type CounterChoice,
   chooseCounter,
   loadConfig,
@@ -10,42 +11,38 @@ import {
   type ProjectScan,
   scanProject,
 } from "../host/index.ts";
-import { leaveOutConventions } from "./agent/index.ts";
-import type { LoadsItself } from "./choose-agent.ts";
 import {
   type ComposedContext,
   type ComposedLayer,
   type ContextLayers,
   type ContextShares,
   createPromptComposer,
+  leaveOutConventions,
   renderSnapshot,
 } from "./compose/index.ts";
 
-export interface ContextAccount extends Omit<ComposedContext, "text"> {
-  readonly maxTokens: number;
-  readonly counter: string;
-}
-
 export interface AccountedContext {
   readonly text: string;
-  readonly account: ContextAccount;
+  readonly account: Omit<ComposedContext, "text"> & { readonly maxTokens: number; readonly counter: string };
   /** How many missing parts of the project layer are entries of the tree; the others are lines. */
   readonly omittedEntries: number;
   /** Conventions that the agent loads by itself, so they are not in the snapshot. */
   readonly leftOut?: readonly string[] | undefined;
 }
 
-export interface ContextOptions extends ContextSettings {
-  /** Whether a snapshot of the current project is the project layer. */
-  readonly snapshot?: boolean | undefined;
-  /** Whether the agent loads a convention file by itself, so that the snapshot leaves it out. */
-  readonly loadsItself?: LoadsItself | undefined;
-}
-
 /** Composes the layers within the budget, and reports what was cut. */
 export async function composeContext(
   layers: ContextLayers,
-  { snapshot = false, loadsItself, ...settings }: ContextOptions,
+  {
+    snapshot = false,
+    loadsItself,
+    ...settings
+  }: ContextSettings & {
+    /** Whether a snapshot of the current project is the project layer. */
+    readonly snapshot?: boolean | undefined;
+    /** Whether the agent loads a convention file by itself, so that the snapshot leaves it out. */
+    readonly loadsItself?: ((file: ConventionsFile) => boolean) | undefined;
+  },
   caller: Caller,
 ): Promise<AccountedContext> {
   const { counter, maxTokens } = settings;
@@ -76,15 +73,17 @@ function composeSnapshot(
   const cut = first.composed.layers.find(({ name, truncated }) => name === "project" && truncated);
   const { snapshot, composed } = cut === undefined ? first : composeWithin(cut.tokens);
   const { truncated, omitted, omittedEntries } = snapshot;
-  return { composed: truncated ? withOmitted(composed, omitted) : composed, omittedEntries };
-}
-
-function withOmitted(composed: ComposedContext, omitted: number): ComposedContext {
-  const isProject = ({ name }: ComposedLayer) => name === "project";
-  const { tokens, omitted: cut } = composed.layers.find(isProject) ?? { tokens: 0, omitted: 0 };
-  const project = { name: "project", tokens, truncated: true, omitted: cut + omitted } as const;
-  const others = composed.layers.filter((layer) => !isProject(layer));
-  return { ...composed, layers: [project, ...others], omitted: composed.omitted + omitted };
+  if (!truncated) return { composed, omittedEntries };
+  const before = composed.layers.find(({ name }) => name === "project") ?? { tokens: 0, omitted: 0 };
+  const project: ComposedLayer = {
+    name: "project",
+    tokens: before.tokens,
+    truncated: true,
+    omitted: before.omitted + omitted,
+  };
+  const others = composed.layers.filter(({ name }) => name !== "project");
+  const counted = { ...composed, layers: [project, ...others], omitted: composed.omitted + omitted };
+  return { composed: counted, omittedEntries };
 }
 
 /** Scans a project. Prints progress and unreadable files to stderr, with `shownAs` before file names. */
@@ -108,13 +107,11 @@ export interface ContextSettings {
   readonly shares: ContextShares;
 }
 
-interface ContextCaller extends Caller {
-  readonly options: CounterChoice<string> & { readonly maxContextTokens?: number | undefined };
-}
-
 /** Reads settings from the options, or else from the configuration. Without a counter in either, uses `fallback`. */
 export async function readContextSettings(
-  caller: ContextCaller,
+  caller: Caller & {
+    readonly options: CounterChoice<string> & { readonly maxContextTokens?: number | undefined };
+  },
   fallback: string = "bytes/4",
 ): Promise<ContextSettings> {
   const { context } = (await loadConfig(caller)).values;

@@ -4,8 +4,8 @@ export {
   type ChosenAgent,
   checkAgentCommand,
   chooseAgent,
-  conventionsOf,
   findInstalledAgents,
+  findLoadedFiles,
 } from "./choose-agent.ts";
 export {
   type AccountedContext,
@@ -16,13 +16,14 @@ export {
 export {
   type ApplyChoice,
   type ApplySettings,
+  findPhase,
   limitProblems,
   nebulaSettings,
-  phaseOf,
   phaseRuns,
   type RunStart,
   readApplySettings,
   readNebula,
-  usableNebula,
+  requireNebula,
   workingDirectory,
 } from "./open-nebula.ts";
+export { readProjectSettings } from "./project-settings.ts";

@@ -19,7 +19,7 @@ import {
   projectRoot,
   storeFile,
 } from "../host/index.ts";
-import { type ChosenAgent, conventionsOf } from "./choose-agent.ts";
+import { type ChosenAgent, findLoadedFiles } from "./choose-agent.ts";
 import {
   type ApplyOptions,
   type LoadedNebula,
@@ -42,26 +42,22 @@ export async function readNebula(folder: string, { cwd }: Pick<Caller, "cwd">): 
   }
 }
 
-export interface UsableNebula extends Pick<LoadedNebula, "agentSettings" | "limits"> {
-  readonly nebula: Nebula;
-}
-
 /** Loads a nebula and throws if it has errors. Reports warnings, as notes by default. */
-export async function usableNebula(
+export async function requireNebula(
   folder: string,
   caller: Pick<Caller, "cwd" | "output">,
-  warn: (problem: NebulaProblem) => void = (problem) => caller.output.note(problemLine(problem)),
-): Promise<UsableNebula> {
+  warn: (problem: NebulaProblem) => void = (problem) => caller.output.note(describeProblem(problem)),
+): Promise<Pick<LoadedNebula, "agentSettings" | "limits"> & { readonly nebula: Nebula }> {
   const { nebula, problems, agentSettings, limits } = await readNebula(folder, caller);
   for (const problem of problems) if (problem.severity === "warning") warn(problem);
   if (nebula !== undefined) return { nebula, agentSettings, limits };
   const [first, ...rest] = problems.filter(({ severity }) => severity === "error");
   const { message, file, line } = first!;
-  throw new ContextError("invalid_content", [message, ...rest.map(problemLine)].join("\n"), { file, line });
+  throw new ContextError("invalid_content", [message, ...rest.map(describeProblem)].join("\n"), { file, line });
 }
 
-/** Returns the phase with this id. */
-export function phaseOf({ phases }: Nebula, id: string): Phase {
+/** Returns the phase with this id. Throws if there is none. */
+export function findPhase({ phases }: Nebula, id: string): Phase {
   const found = phases.find((phase) => phase.id === id);
   if (found !== undefined) return found;
   const ids = phases.map((phase) => phase.id);
@@ -69,7 +65,7 @@ export function phaseOf({ phases }: Nebula, id: string): Phase {
   throw usageError(`the nebula has no phase "${id}"`, hint);
 }
 
-function problemLine({ file, line, message }: NebulaProblem): string {
+function describeProblem({ file, line, message }: NebulaProblem): string {
   return `${printable(file)}:${line}: ${printable(message)}`;
 }
 
@@ -104,14 +100,14 @@ export async function readApplySettings(
   const { execution } = nebula;
   const { context, nebula: configured, prices, deny, allow } = config.values;
   const directory = await workingDirectory(nebula, cwd);
-  const loadsItself = choice.withConventions === true ? undefined : await conventionsOf(agent, directory);
+  const loadsItself = choice.withConventions === true ? undefined : await findLoadedFiles(agent, directory);
   return {
     worktrees: choice.worktrees ?? configured.worktrees,
     remote: choice.remote,
     ...(choice.leaseMs !== undefined && { leaseMs: choice.leaseMs }),
     worktreeCopy: configured.worktree_copy,
     commit: choice.commit,
-    counter: await phaseCounters(nebula, { agent, choice }, caller),
+    counter: await loadCounters(nebula, { agent, choice }, caller),
     cwd: directory,
     env,
     ...(loadsItself !== undefined && { loadsItself }),
@@ -129,35 +125,36 @@ export async function readApplySettings(
   };
 }
 
-export async function workingDirectory({ workingDirectory: named, directory }: Nebula, cwd: string): Promise<string> {
-  if (named === undefined) return cwd;
-  const path = resolve(cwd, named);
+/** Returns the absolute path of the folder that agents work in. Throws if it does not exist. */
+export async function workingDirectory({ workingDirectory: written, directory }: Nebula, cwd: string): Promise<string> {
+  if (written === undefined) return cwd;
+  const path = resolve(cwd, written);
   const isDirectory = await stat(path).then(
     (stats) => stats.isDirectory(),
     () => false,
   );
   if (isDirectory) return path;
-  throw new ContextError("invalid_content", `working_dir "${named}" is not a directory, seen from ${cwd}`, {
+  throw new ContextError("invalid_content", `working_dir "${written}" is not a directory, seen from ${cwd}`, {
     file: join(directory, "nebula.toml"),
     hint: "Run the command in a folder where this path exists.",
   });
 }
 
 /** Returns the counter of each phase, by its model. Counters are loaded once. */
-async function phaseCounters(
+async function loadCounters(
   { phases }: Nebula,
   { agent, choice }: { readonly agent: ChosenAgent; readonly choice: ApplyChoice },
   caller: Caller,
 ): Promise<ApplyOptions["counter"]> {
   const counters = new Map<string, Counter>();
-  const keyOf = (phase: Phase) => JSON.stringify(agent.counting(phase));
+  const counterKey = (phase: Phase) => JSON.stringify(agent.counting(phase));
   for (const phase of phases) {
-    if (counters.has(keyOf(phase))) continue;
+    if (counters.has(counterKey(phase))) continue;
     const { model, fallback } = agent.counting(phase);
     const options = { counter: choice.counter, model: modelForCounter({ counter: choice.counter, model }) };
-    counters.set(keyOf(phase), await chooseCounter({ ...caller, options }, fallback));
+    counters.set(counterKey(phase), await chooseCounter({ ...caller, options }, fallback));
   }
-  return phases.length === 0 ? undefined : (phase) => counters.get(keyOf(phase))!;
+  return phases.length === 0 ? undefined : (phase) => counters.get(counterKey(phase))!;
 }
 
 /** Returns a nebula's settings for agents, except a working directory inside the current project. */
@@ -177,8 +174,8 @@ export async function nebulaSettings(
   return settings;
 }
 
-/** Returns the limits of a nebula that nobody can keep with this agent: it neither takes a limit nor reports what it
- *  costs. */
+/** Returns a problem for each limit of a nebula that has no effect with this agent, because the agent neither takes a
+ *  limit nor reports what it costs. */
 export function limitProblems(
   { nebula, limits }: Pick<LoadedNebula, "nebula" | "limits">,
   agent: ChosenAgent,
@@ -218,11 +215,11 @@ export interface RunStart {
 
 /** Returns how the agent of each phase would run, for a person who must decide whether to trust a plan. */
 export async function phaseRuns(
-  { phases, workingDirectory: named }: Nebula,
+  { phases, workingDirectory: written }: Nebula,
   agent: ChosenAgent,
   cwd: string,
 ): Promise<RunStart[]> {
-  const path = await followLinks(resolve(cwd, named ?? ""));
+  const path = await followLinks(resolve(cwd, written ?? ""));
   const workingDirectory = relative(await followLinks(cwd), path) || ".";
   return phases.map((phase) => ({
     id: phase.id,

@@ -33,7 +33,8 @@ export interface Attempt {
   create(prompt: string): void;
   /** Decides that the attempt never runs, unless its wrapper was first. Returns whether it never runs. */
   abandon(): boolean;
-  /** The process of the wrapper. */
+  /** The process of the wrapper. The pid is NaN if it cannot belong to an agent: 0 and 1 would mean our own group and
+   *  every process. `started` is undefined if the system does not report it. */
   identity(): ProcessIdentity;
   /** The exit code. Undefined while the agent runs, and forever if it was killed together with its wrapper. */
   status(): number | undefined;
@@ -45,51 +46,68 @@ export interface Attempt {
   endedMs(): number | undefined;
   /** Bytes that it has printed so far on both streams. */
   outputBytes(): number;
-  /** Reads at most `maxBytes` of a stream. The bytes may be invalid UTF-8. */
-  readOutput(name: OutputName, options: ReadOutputOptions): Buffer;
+  /** Reads at most `maxBytes` of a stream, from the byte `start` (0 by default). The bytes may be invalid UTF-8. */
+  readOutput(name: OutputName, options: { readonly start?: number; readonly maxBytes: number }): Buffer;
   /** The end of stderr, where programs print why they stop. */
   lastErrors(): string;
 }
 
-export interface ReadOutputOptions {
-  /** Offset of the first byte. @default 0 */
-  readonly start?: number;
-  readonly maxBytes: number;
-}
+/** The first line of an attempt that never runs. */
+const abandoned = "abandoned";
+
+/** At most this many characters of stderr are kept. A character has at most four bytes. */
+const maxErrorCharacters = 20_000;
 
 export function openAttempt(folder: string): Attempt {
-  return {
-    create: (prompt) => createAttempt(folder, prompt),
-    abandon: () => abandonAttempt(folder),
-    identity: () => readIdentity(folder),
-    status: () => readStatus(folder),
-    isOutputCut: () => isOutputCut(folder),
-    startedMs: () => statSync(join(folder, attemptFiles.prompt)).mtimeMs,
-    endedMs: () => (readStatus(folder) === undefined ? undefined : statSync(join(folder, attemptFiles.state)).mtimeMs),
-    outputBytes: () => sizeOf(folder, "stdout") + sizeOf(folder, "stderr"),
-    readOutput: (name, options) => readOutput(folder, name, options),
-    lastErrors: () => readLastErrors(folder),
+  const stateFile = join(folder, attemptFiles.state);
+  const readState = () => readFileSync(stateFile, "utf8");
+  const sizeInBytes = (name: OutputName) => statSync(join(folder, attemptFiles[name])).size;
+  const status = () => {
+    // Other processes may have added lines too late.
+    const code = /^\d+ \d*\n(?:.*\n)*?(\d+)\n/.exec(readState())?.[1];
+    return code === undefined ? undefined : Number(code);
   };
-}
-
-function sizeOf(folder: string, name: OutputName): number {
-  return statSync(join(folder, attemptFiles[name])).size;
-}
-
-function createAttempt(folder: string, prompt: string): void {
-  makeFolder(folder);
-  const { prompt: promptFile, stdout, stderr, state } = attemptFiles;
-  writeFileSync(join(folder, promptFile), prompt, { flag: "wx", mode: 0o600 });
-  // Created here because the shell has the agent's umask.
-  for (const name of [stdout, stderr, state]) writeFileSync(join(folder, name), "", { flag: "wx", mode: 0o600 });
+  return {
+    create(prompt) {
+      makeFolder(folder);
+      const { prompt: promptFile, stdout, stderr, state } = attemptFiles;
+      writeFileSync(join(folder, promptFile), prompt, { flag: "wx", mode: 0o600 });
+      // Created here because the shell has the agent's umask.
+      for (const name of [stdout, stderr, state]) writeFileSync(join(folder, name), "", { flag: "wx", mode: 0o600 });
+    },
+    abandon() {
+      // Lines are appended atomically, so every process sees the same first line.
+      if (readState() === "") appendFileSync(stateFile, `${abandoned}\n`);
+      return readState().startsWith(abandoned);
+    },
+    identity() {
+      const [, pid = 0, started] = /^(\d+) (\d*)\n/.exec(readState()) ?? [];
+      return { pid: Number(pid) > 1 ? Number(pid) : Number.NaN, started: started || undefined };
+    },
+    status,
+    isOutputCut: () => /^cut$/m.test(readState()),
+    startedMs: () => statSync(join(folder, attemptFiles.prompt)).mtimeMs,
+    endedMs: () => (status() === undefined ? undefined : statSync(stateFile).mtimeMs),
+    outputBytes: () => sizeInBytes("stdout") + sizeInBytes("stderr"),
+    readOutput: (name, { start = 0, maxBytes }) => readPart(join(folder, attemptFiles[name]), { start, maxBytes }),
+    lastErrors() {
+      const maxBytes = maxErrorCharacters * 4;
+      const start = Math.max(0, sizeInBytes("stderr") - maxBytes);
+      const bytes = readPart(join(folder, attemptFiles.stderr), { start, maxBytes });
+      // Leaves out a character that was cut at the start. Other invalid bytes appear as U+FFFD.
+      let whole = 0;
+      while (start > 0 && whole < 3 && ((bytes[whole] ?? 0) & 0xc0) === 0x80) whole++;
+      return bytes.toString("utf8", whole).slice(-maxErrorCharacters);
+    },
+  };
 }
 
 /** Creates folders one by one. Node's `recursive` loops forever below /proc, where Linux reports an existing parent
  *  as missing. */
 function makeFolder(folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
-  const around = dirname(folder);
-  if (around !== folder) makeFolder(around);
+  const parent = dirname(folder);
+  if (parent !== folder) makeFolder(parent);
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
@@ -98,37 +116,8 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** The first line of an attempt that never runs. */
-const abandoned = "abandoned";
-
-/** Lines are appended atomically, so everybody sees the same first line. */
-function abandonAttempt(folder: string): boolean {
-  const file = join(folder, attemptFiles.state);
-  if (readFileSync(file, "utf8") === "") appendFileSync(file, `${abandoned}\n`);
-  return readFileSync(file, "utf8").startsWith(abandoned);
-}
-
-/** Reads the process of the wrapper. The pid is NaN if it cannot belong to an agent: 0 and 1 would mean our own
- *  group and every process. `started` is undefined if the system does not report it. */
-function readIdentity(folder: string): ProcessIdentity {
-  const text = readFileSync(join(folder, attemptFiles.state), "utf8");
-  const [, pid = 0, started] = /^(\d+) (\d*)\n/.exec(text) ?? [];
-  return { pid: Number(pid) > 1 ? Number(pid) : Number.NaN, started: started || undefined };
-}
-
-function readStatus(folder: string): number | undefined {
-  const text = readFileSync(join(folder, attemptFiles.state), "utf8");
-  // Other processes may have added lines too late.
-  const status = /^\d+ \d*\n(?:.*\n)*?(\d+)\n/.exec(text)?.[1];
-  return status === undefined ? undefined : Number(status);
-}
-
-function isOutputCut(folder: string): boolean {
-  return /^cut$/m.test(readFileSync(join(folder, attemptFiles.state), "utf8"));
-}
-
-function readOutput(folder: string, name: OutputName, { start = 0, maxBytes }: ReadOutputOptions): Buffer {
-  const descriptor = openSync(join(folder, attemptFiles[name]), "r");
+function readPart(file: string, { start, maxBytes }: { readonly start: number; readonly maxBytes: number }): Buffer {
+  const descriptor = openSync(file, "r");
   try {
     const length = Math.max(0, Math.min(fstatSync(descriptor).size - start, maxBytes));
     const buffer = Buffer.allocUnsafe(length);
@@ -138,24 +127,7 @@ function readOutput(folder: string, name: OutputName, { start = 0, maxBytes }: R
   }
 }
 
-/** The stream on which a failed agent said why: stderr, or else stdout. */
-export function saidOn(said: Readonly<Record<OutputName, string>>): OutputName | undefined {
-  return (["stderr", "stdout"] as const).find((name) => said[name].trim() !== "");
-}
-
-const mostErrorCharacters = 20_000;
-
-function readLastErrors(folder: string): string {
-  const { size } = statSync(join(folder, attemptFiles.stderr));
-  // A character has at most four bytes.
-  const maxBytes = mostErrorCharacters * 4;
-  const start = Math.max(0, size - maxBytes);
-  return decode(readOutput(folder, "stderr", { start, maxBytes }), start > 0).slice(-mostErrorCharacters);
-}
-
-/** Leaves out a character that was cut at the start. Shows other invalid bytes as U+FFFD. */
-function decode(bytes: Buffer, isCut: boolean): string {
-  let start = 0;
-  while (isCut && start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start++;
-  return bytes.toString("utf8", start);
+/** Returns the stream on which a failed agent printed why it failed: stderr, or else stdout. */
+export function findSpokenStream(output: Readonly<Record<OutputName, string>>): OutputName | undefined {
+  return (["stderr", "stdout"] as const).find((name) => output[name].trim() !== "");
 }

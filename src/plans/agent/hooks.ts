@@ -45,7 +45,10 @@ export function createContextHook(options: ContextHookOptions = {}): Hook<HookCo
   return ({ model, state }, event) => {
     if (event !== "before_inference") return "continue";
     const limit = checkTokens("model.limit.context", model?.limit?.context);
-    const system = systemMessages(state);
+    const prompt = state.systemPrompt ?? undefined;
+    if (prompt !== undefined && typeof prompt !== "string")
+      return refuseValue("state.systemPrompt", prompt, { wanted: "a string" });
+    const system: readonly RfcMessage[] = prompt === undefined ? [] : [{ role: "system", content: prompt }];
     const { messages, metadata, overflow } = manager.reduceContextWithBudget(state.messages, {
       contextWindow: Math.max(0, limit - estimateTokens(system) - reservedOutputTokens),
       metadata: state.metadata,
@@ -81,16 +84,21 @@ export function createContextHook(options: ContextHookOptions = {}): Hook<HookCo
  * console.log(state.llmInput?.tools?.length, session.status().summary);
  * ```
  */
-export function createBudgetHook(session: BudgetedSession): Hook<HookContext> {
+export function createBudgetHook(
+  session: Pick<Session, "beginTurn" | "record" | "countTokens" | "toolSchemas" | "forModel">,
+): Hook<HookContext> {
   return async ({ state }, event): Promise<HookOutcome> => {
     if (event !== "before_inference") return "continue";
     const last = state.messages.at(-1) as { readonly role?: unknown; readonly content?: unknown } | undefined;
     if (last?.role === "user") {
+      const { content } = last;
+      const text = typeof content === "string" ? content : (JSON.stringify(content) ?? "");
       await session.beginTurn();
-      await session.record("user", session.countTokens(textOf(last.content)));
+      await session.record("user", session.countTokens(text));
     }
-    const prompt = (state.systemPrompt ?? "").replace(warningAtEnd, "");
-    state.tools = currentTools(state.tools ?? [], session.toolSchemas());
+    // The state is stored and comes back with the warning of the previous request.
+    const prompt = (state.systemPrompt ?? "").replace(/(^|\n\n)\[Budget (Alert|Critical): [^\n\]]*\]$/, "");
+    state.tools = replaceTools(state.tools ?? [], session.toolSchemas());
     await session.record("system", session.countTokens(prompt) + session.countTokens(JSON.stringify(state.tools)));
     const { warning } = session.forModel();
     state.systemPrompt = [prompt, warning ?? ""].filter((text) => text !== "").join("\n\n");
@@ -98,29 +106,13 @@ export function createBudgetHook(session: BudgetedSession): Hook<HookContext> {
   };
 }
 
-/** What the budget hook needs of a session. */
-type BudgetedSession = Pick<Session, "beginTurn" | "record" | "countTokens" | "toolSchemas" | "forModel">;
-
-/** The state is stored and comes back with the warning of the request before. */
-const warningAtEnd = /(^|\n\n)\[Budget (Alert|Critical): [^\n\]]*\]$/;
-
-function textOf(content: unknown): string {
-  return typeof content === "string" ? content : (JSON.stringify(content) ?? "");
-}
-
 /** Replaces definitions with the names of the session's tools, and adds the missing ones at the end. */
-function currentTools(tools: readonly object[], schemas: ReturnType<Session["toolSchemas"]>): readonly object[] {
+function replaceTools(tools: readonly object[], schemas: ReturnType<Session["toolSchemas"]>): readonly object[] {
   const current = new Map<unknown, object>(
     schemas.map(({ name, description, inputSchema }) => [name, { name, description, input_schema: inputSchema }]),
   );
   const replaced = tools.map((tool) => current.get((tool as { readonly name?: unknown }).name) ?? tool);
   return [...replaced, ...[...current.values()].filter((tool) => !replaced.includes(tool))];
-}
-
-function systemMessages({ systemPrompt }: AgentState): readonly RfcMessage[] {
-  if (systemPrompt === undefined || systemPrompt === null) return [];
-  if (typeof systemPrompt === "string") return [{ role: "system", content: systemPrompt }];
-  return refuseValue("state.systemPrompt", systemPrompt, { wanted: "a string" });
 }
 
 function checkTokens(name: string, value: unknown): number {
@@ -171,15 +163,13 @@ export interface HookRegistry<Context extends object = HookContext> {
 }
 
 /**
- * A function that works on the context. It returns "stop" to end the agent's work, and "continue" or nothing to go on.
+ * A function that works on the context. It returns "stop" to end the agent's work, and "continue" or nothing otherwise.
  */
 export type Hook<Context extends object = HookContext> = (
   context: Context,
   event: LifecycleEvent,
-) => HookAnswer | Promise<HookAnswer>;
-
-// biome-ignore lint/suspicious/noConfusingVoidType: what a function without a return has
-type HookAnswer = HookOutcome | void;
+  // biome-ignore lint/suspicious/noConfusingVoidType: what a function without a return has
+) => HookOutcome | void | Promise<HookOutcome | void>;
 
 export type HookOutcome = "continue" | "stop";
 
@@ -208,9 +198,10 @@ export type LifecycleEvent = (typeof lifecycleEvents)[number];
  */
 export function createHookRegistry<Context extends object = HookContext>(): HookRegistry<Context> {
   const hooks = new Map<LifecycleEvent, readonly Hook<Context>[]>();
+  const checkEvent = argumentChecks.oneOf(lifecycleEvents);
   return {
     register(event, hook) {
-      checkEvent(event);
+      checkEvent("lifecycle event", event);
       if (typeof hook !== "function") {
         throw new ContextError("invalid_argument", `a hook must be a function, not a ${typeof hook}`);
       }
@@ -218,9 +209,14 @@ export function createHookRegistry<Context extends object = HookContext>(): Hook
       hooks.set(event, [...(hooks.get(event) ?? []), hook]);
     },
     async run(event, context) {
-      checkEvent(event);
+      checkEvent("lifecycle event", event);
       for (const hook of hooks.get(event) ?? []) {
-        if (outcomeOf(await hook(context, event), event) === "stop") return "stop";
+        const outcome: unknown = await hook(context, event);
+        if (outcome === "stop") return "stop";
+        if (outcome === undefined || outcome === "continue") continue;
+        throw new ContextError("invalid_argument", `a hook for ${event} returned ${JSON.stringify(outcome)}`, {
+          hint: 'Return "continue", "stop", or nothing to continue.',
+        });
       }
       return "continue";
     },
@@ -243,16 +239,4 @@ export function createDefaultHooks(options: ContextHookOptions = {}): HookRegist
   const hooks = createHookRegistry();
   hooks.register("before_inference", createContextHook({ keepLastNAssistantMessages: 10, ...options }));
   return hooks;
-}
-
-function checkEvent(event: LifecycleEvent): void {
-  argumentChecks.oneOf(lifecycleEvents)("lifecycle event", event);
-}
-
-function outcomeOf(answer: unknown, event: LifecycleEvent): HookOutcome {
-  if (answer === undefined || answer === "continue") return "continue";
-  if (answer === "stop") return "stop";
-  throw new ContextError("invalid_argument", `a hook for ${event} returned ${JSON.stringify(answer)}`, {
-    hint: 'Return "continue", "stop", or nothing to continue.',
-  });
 }

@@ -1,4 +1,4 @@
-export { attemptFiles, type OutputName, openAttempt, saidOn } from "./attempt-folder.ts";
+export { attemptFiles, findSpokenStream, type OutputName, openAttempt } from "./attempt-folder.ts";
 export {
   type AgentState,
   type ContextHookOptions,
@@ -15,8 +15,14 @@ export {
   lifecycleEvents,
 } from "./hooks.ts";
 export { judgeEnd } from "./judge-end.ts";
-export { leaveOutConventions } from "./known-conventions.ts";
-export { type AgentChoice, type AgentPreset, agentCommand, agentPresets, optionReason } from "./presets.ts";
+export { type AgentChoice, type AgentPreset, agentCommand, agentPresets, explainOption } from "./presets.ts";
 export { readScopeState } from "./scope-state.ts";
 export { type AgentRequest, adoptAgent, defaultAgentLimits, startAgent } from "./start-agent.ts";
-export type { AgentEnd, AgentLimits, AgentOutcome, AgentRun, AgentUsage } from "./watch-agent.ts";
+export {
+  type AgentEnd,
+  type AgentLimits,
+  type AgentOutcome,
+  type AgentRun,
+  type AgentUsage,
+  sendSignal,
+} from "./watch-agent.ts";

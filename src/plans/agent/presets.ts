@@ -112,10 +112,16 @@ export interface AgentChoice {
 /** Returns the command line of a preset, or the given command with its model. */
 export function agentCommand(choice: AgentChoice): string {
   const { agent, command, model, allow = "edit", budgetUsd, args = [] } = choice;
-  const reason = model === undefined ? undefined : optionReason(model);
+  const reason = model === undefined ? undefined : explainOption(model);
   if (reason !== undefined) throw new ContextError("usage", `the model "${model}" ${reason}`);
-  if (command !== undefined) return withModel(command, model);
-  const preset = presetOf(agent ?? "");
+  if (command?.includes("{model}")) {
+    if (model !== undefined) return command.replaceAll("{model}", () => quote(model));
+    throw new ContextError("usage", "the agent's command contains {model}, but no model is chosen", {
+      hint: "Name one with --model.",
+    });
+  }
+  if (command !== undefined) return command;
+  const preset = findPreset(agent ?? "");
   const values: Readonly<Record<string, string | undefined>> = {
     model: model && quote(model),
     // Claude Code takes no exponent.
@@ -131,23 +137,15 @@ export function agentCommand(choice: AgentChoice): string {
 }
 
 /** Returns a preset by its name. Throws with the known names if there is none. */
-function presetOf(name: string): AgentPreset {
+function findPreset(name: string): AgentPreset {
   if (Object.hasOwn(agentPresets, name)) return agentPresets[name]!;
   const names = Object.keys(agentPresets);
   const hint = [didYouMean(name, names), `Choose from ${names.join(", ")}.`].filter(Boolean).join(" ");
   throw new ContextError("usage", `unknown agent "${name}"`, { hint });
 }
 
-function withModel(command: string, model: string | undefined): string {
-  if (!command.includes("{model}")) return command;
-  if (model !== undefined) return command.replaceAll("{model}", () => quote(model));
-  throw new ContextError("usage", "the agent's command contains {model}, but no model is chosen", {
-    hint: "Name one with --model.",
-  });
-}
-
-/** Says why a value is refused that an agent could read as an option; undefined for any other value. */
-export function optionReason(value: string): string | undefined {
+/** Returns why a value is refused: an agent could read it as an option. Returns undefined for any other value. */
+export function explainOption(value: string): string | undefined {
   return value.trimStart().startsWith("-") ? 'starts with "-", so an agent could read it as an option' : undefined;
 }
 

@@ -1,6 +1,5 @@
 /** The state of the files that an agent is asked to change, as one hash: a second look shows whether anything changed. */
 import { createHash } from "node:crypto";
-import type { Dirent } from "node:fs";
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { createGlob, expandBraces, type Glob } from "../../core/text/index.ts";
@@ -12,70 +11,50 @@ import { isInside, readForeign } from "../../host/index.ts";
 export async function readScopeState(directory: string, scope: readonly string[]): Promise<string> {
   const files = new Set<string>();
   for (const pattern of scope.flatMap((each) => expandBraces(each) ?? [each])) {
-    for (const file of await filesOf(normal(pattern), directory)) files.add(file);
+    for (const file of await findFiles(pattern, directory)) files.add(file);
   }
   const hash = createHash("sha256");
-  const budget = { bytes: mostBytes };
+  const budget = { bytes: 64_000_000 };
   for (const file of [...files].sort())
-    hash.update(`${JSON.stringify(file)} ${await contentOf(join(directory, file), budget)}\n`);
+    hash.update(`${JSON.stringify(file)} ${await describeContent(join(directory, file), budget)}\n`);
   return hash.digest("hex");
 }
 
-/** Larger files, and files after this many bytes, are compared by size and time. */
-const largeFile = 1_000_000;
-const mostBytes = 64_000_000;
-
-function normal(pattern: string): string {
-  return pattern
+async function findFiles(written: string, directory: string): Promise<string[]> {
+  const pattern = written
     .trim()
     .replace(/\/{2,}/g, "/")
     .replace(/^(?:\.?\/)+/, "")
     .replace(/\/$/, "");
-}
-
-async function filesOf(pattern: string, directory: string): Promise<string[]> {
   const names = pattern.split("/");
   const firstWild = names.findIndex((name) => /[*?[\\]/.test(name));
   const start = join(directory, ...names.slice(0, firstWild === -1 ? undefined : firstWild));
   if (start !== directory && !isInside(start, directory)) return [];
-  const written = [createGlob(`/${pattern}`), createGlob(`/${pattern}/**`)].filter((each) => each !== undefined);
+  const globs = [createGlob(`/${pattern}`), createGlob(`/${pattern}/**`)].filter((each) => each !== undefined);
   // In some frameworks `[id]` is the name of a folder.
   const asName: Glob = (path) => path === pattern || path.startsWith(`${pattern}/`);
-  const globs = pattern === "" || pattern === "." ? [() => true] : [...written, asName];
-  const found: string[] = [];
-  await walk(start, { directory, found, globs });
-  return found;
+  const matching = pattern === "" || pattern === "." ? [() => true] : [...globs, asName];
+  const files = (await listFiles(start)).map((file) => relative(directory, file).split(sep).join("/"));
+  return files.filter((file) => matching.some((matches) => matches(file)));
 }
 
-interface Walk {
-  readonly directory: string;
-  readonly globs: readonly Glob[];
-  readonly found: string[];
-}
-
-async function walk(path: string, walking: Walk): Promise<void> {
-  const { directory, globs, found } = walking;
+/** Lists all files below a path. A path that is not a folder is itself the only file. */
+async function listFiles(path: string): Promise<string[]> {
   const entries = await readdir(path, { withFileTypes: true }).catch(() => undefined);
-  if (entries === undefined) {
-    const name = relative(directory, path).split(sep).join("/");
-    if (globs.some((matches) => matches(name))) found.push(name);
-    return;
-  }
+  if (entries === undefined) return [path];
+  const files: string[] = [];
   for (const entry of entries) {
-    const inside = join(path, entry.name);
-    if (entry.isDirectory() && !isSkipped(entry)) await walk(inside, walking);
-    else if (!entry.isDirectory()) {
-      const name = relative(directory, inside).split(sep).join("/");
-      if (globs.some((matches) => matches(name))) found.push(name);
-    }
+    if (!entry.isDirectory()) files.push(join(path, entry.name));
+    else if (entry.name !== ".git" && entry.name !== "node_modules")
+      for (const file of await listFiles(join(path, entry.name))) files.push(file);
   }
+  return files;
 }
 
-function isSkipped({ name }: Dirent): boolean {
-  return name === ".git" || name === "node_modules";
-}
+/** Larger files, and files beyond the budget, are compared by size and time. */
+const largeFile = 1_000_000;
 
-async function contentOf(path: string, budget: { bytes: number }): Promise<string> {
+async function describeContent(path: string, budget: { bytes: number }): Promise<string> {
   try {
     const stats = await lstat(path);
     if (stats.isSymbolicLink()) return `link ${await readlink(path)}`;

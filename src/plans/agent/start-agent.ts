@@ -1,12 +1,12 @@
 /** Starts an agent as a process, and adopts one that an earlier process started. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { messageOf } from "../../core/text/index.ts";
 import { type Environment, isAlive } from "../../host/index.ts";
-import { type Attempt, attemptFiles, openAttempt } from "./attempt-folder.ts";
+import { attemptFiles, openAttempt } from "./attempt-folder.ts";
 import { quote } from "./presets.ts";
-import { type AgentEnd, type AgentLimits, type AgentRun, endWithoutOutput, watchAgent } from "./watch-agent.ts";
+import { type AgentLimits, type AgentRun, endWithoutOutput, watchAgent } from "./watch-agent.ts";
 
 /** What `startAgent` runs, and with which limits. */
 export interface AgentRequest extends AgentLimits {
@@ -61,36 +61,38 @@ export function startAgent(request: AgentRequest): AgentRun {
     const why = "The agent was not started because the run was interrupted.";
     return { end: Promise.resolve(endWithoutOutput("interrupted", why)) };
   }
+  const notStarted = (error: unknown) =>
+    endWithoutOutput("failed", `The agent could not be started: ${messageOf(error)}.`);
   try {
-    openAttempt(folder).create(prompt);
-    const line = command.replaceAll("{prompt_file}", () => quote(join(folder, attemptFiles.prompt)));
-    return { end: follow(spawnWrapper(line, request), request) };
+    const attempt = openAttempt(folder);
+    attempt.create(prompt);
+    const child = spawnWrapper(
+      command.replaceAll("{prompt_file}", () => quote(join(folder, attemptFiles.prompt))),
+      request,
+    );
+    const { pid } = child;
+    if (pid === undefined) return { end: new Promise((resolve) => child.once("error", resolve)).then(notStarted) };
+    child.on("error", () => {});
+    // A process that the agent left running can keep the wrapper alive. It must not keep this process alive.
+    child.unref();
+    const started = performance.now();
+    const agent = {
+      attempt,
+      pid,
+      hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+      onEnd: (wake: () => void) => void child.once("exit", wake),
+      elapsedMs: () => performance.now() - started,
+    };
+    return { end: watchAgent(agent, request) };
   } catch (error) {
     return { end: Promise.resolve(notStarted(error)) };
   }
 }
 
-async function follow(child: ChildProcess, request: AgentRequest): Promise<AgentEnd> {
-  const started = performance.now();
-  const elapsedMs = () => performance.now() - started;
-  const { pid } = child;
-  if (pid === undefined) return notStarted(await new Promise((resolve) => child.once("error", resolve)));
-  child.on("error", () => {});
-  // A process that the agent left running can keep the wrapper alive. It must not keep this process alive.
-  child.unref();
-  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
-  const onEnd = (wake: () => void) => void child.once("exit", wake);
-  return watchAgent({ attempt: openAttempt(request.folder), pid, hasEnded, onEnd, elapsedMs }, request);
-}
-
-function notStarted(error: unknown): AgentEnd {
-  return endWithoutOutput("failed", `The agent could not be started: ${messageOf(error)}.`);
-}
-
 // The shell around an agent. It has no pipe to this process, so the agent and the record of its end outlive it.
 
 /**
- * Arguments: the attempt's folder, the agent's command, and the most 512-byte blocks that each stream may store.
+ * Arguments: the attempt's folder, the agent's command, and how many 512-byte blocks each stream may store at most.
  *
  * - The claim is one appended line with the process and its start (field 22 of /proc/PID/stat, if it exists). The process
  *   of the first line owns the attempt; any other wrapper exits.
@@ -123,34 +125,32 @@ trap : TERM
 } 3>&1 | { trap '' TERM XFSZ; ulimit -f "$3"; exec cat >"$1/stderr"; } || echo cut >>"$1/state"
 `;
 
-/** The unit of `ulimit -f`. */
-const blockBytes = 512;
-
-interface WrapperOptions {
-  readonly folder: string;
-  readonly cwd: string;
-  readonly env: Environment;
-  readonly maxOutputBytes: number;
-}
-
 /** Starts the wrapper as leader of a new process group. Each stream may store `maxOutputBytes` and up to one block
  *  more, so a larger file means that the output was too long. */
-export function spawnWrapper(command: string, { folder, cwd, env, maxOutputBytes }: WrapperOptions): ChildProcess {
-  const args = ["-c", script, "plimsoll-agent", folder, command, String(Math.floor(maxOutputBytes / blockBytes) + 1)];
+export function spawnWrapper(
+  command: string,
+  { folder, cwd, env, maxOutputBytes }: Pick<AgentRequest, "folder" | "cwd" | "env" | "maxOutputBytes">,
+): ChildProcess {
+  const maxBlocks = Math.floor(maxOutputBytes / 512) + 1;
+  const args = ["-c", script, "plimsoll-agent", folder, command, String(maxBlocks)];
   return spawn("/bin/sh", args, { cwd, env, detached: true, stdio: "ignore" });
 }
-
-// Continues to watch an agent that an earlier process started.
 
 /** Follows an agent that an earlier process started, whether it still runs or has ended. Returns undefined if it
  *  never started. It cannot start later, because this call takes the claim that its wrapper needs. */
 export async function adoptAgent(folder: string, limits: AgentLimits): Promise<AgentRun | undefined> {
   const attempt = openAttempt(folder);
-  if (isAbandoned(attempt)) return undefined;
+  try {
+    if (attempt.abandon()) return undefined;
+  } catch (error) {
+    // The state file is written before anything starts, so without it there is no attempt.
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
   const identity = attempt.identity();
   const started = attempt.startedMs();
   // Process ids are reused, and not every system reports start times. Our wrapper has the folder in its command line.
-  const isOurs = isAlive(identity) && (await commandNames(identity.pid, basename(folder)));
+  const isOurs = isAlive(identity) && (await hasArgument(identity.pid, basename(folder)));
   const agent = {
     attempt,
     pid: identity.pid,
@@ -160,31 +160,17 @@ export async function adoptAgent(folder: string, limits: AgentLimits): Promise<A
   return { end: watchAgent(agent, limits) };
 }
 
-function isAbandoned(attempt: Attempt): boolean {
-  try {
-    return attempt.abandon();
-  } catch (error) {
-    // The state file is written before anything starts, so without it there is no attempt.
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return true;
-    throw error;
-  }
-}
-
 /** Returns whether a process was started with a path to a file of this name as an argument. Returns false if this is
  *  unknown. */
-async function commandNames(pid: number, name: string): Promise<boolean> {
+async function hasArgument(pid: number, name: string): Promise<boolean> {
+  const isNamed = (argument: string) => basename(argument) === name;
   try {
-    const text = readFileSync(`/proc/${pid}/cmdline`, "utf8");
-    return text.split("\0").some((argument) => basename(argument) === name);
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").some(isNamed);
   } catch {
-    return (await listedCommand(pid)).split(/\s/).some((argument) => basename(argument) === name);
+    // Without /proc, ps knows the command line, but not where each argument ends.
+    return new Promise((resolve) => {
+      const args = ["-ww", "-o", "args=", "-p", String(pid)];
+      execFile("ps", args, (error, text) => resolve(!error && text.split(/\s/).some(isNamed)));
+    });
   }
-}
-
-/** Asks ps if there is no /proc. The separators between arguments are lost. */
-async function listedCommand(pid: number): Promise<string> {
-  const { execFile } = await import("node:child_process");
-  return new Promise((resolve) => {
-    execFile("ps", ["-ww", "-o", "args=", "-p", String(pid)], (error, text) => resolve(error ? "" : text));
-  });
 }

@@ -68,8 +68,12 @@ export interface AgentLimits {
   readonly onOutput?: ((name: OutputName, chunk: Buffer) => void) | undefined;
 }
 
-interface RunningAgent extends ProcessGroup {
+interface RunningAgent {
   readonly attempt: Attempt;
+  /** Process id of its wrapper, which is also the id of its process group. */
+  readonly pid: number;
+  /** Whether the wrapper has ended. */
+  hasEnded(): boolean;
   /** Calls `wake` when its wrapper ends, if the system reports that. */
   onEnd?(wake: () => void): void;
   /** Milliseconds from its start until now, or until its end. */
@@ -78,9 +82,6 @@ interface RunningAgent extends ProcessGroup {
 
 /** Also the delay of an interrupt. Listeners of many agents on one signal would make Node warn of a leak. */
 const pollMs = 25;
-/** A wrapper ends milliseconds after its agent, unless a process that the agent started still holds its streams.
- *  Then the output is complete once nothing more comes for a while. A process that keeps printing is not waited for. */
-const [quietMs, mostDrainMs] = [500, 3_000];
 
 /** Never rejects: if its folder is gone, the agent counts as lost. */
 export async function watchAgent(agent: RunningAgent, limits: AgentLimits): Promise<AgentEnd> {
@@ -106,7 +107,7 @@ async function waitForEnd(agent: RunningAgent, limits: AgentLimits): Promise<Age
     await pause(Math.min(pollMs, limits.timeoutMs - agent.elapsedMs()));
   }
   const seconds = Math.max(0, Math.round(agent.elapsedMs())) / 1000;
-  if (outcome === "completed") outcome = await drained(agent, { pause, ...limits });
+  if (outcome === "completed") outcome = await waitForOutput(agent, { pause, ...limits });
   if (outcome !== "completed" && !agent.hasEnded()) await endGroup(agent);
   relay();
   return { ...describeEnd(outcome, agent.attempt, limits), seconds };
@@ -126,11 +127,9 @@ function look(agent: RunningAgent, { maxOutputBytes, timeoutMs, signal }: AgentL
 
 type Outcome = Exclude<AgentOutcome, "failed" | "denied" | "unchanged" | "over_budget">;
 
-type Pause = (waitMs: number) => Promise<void>;
-
 /** Creates a pause that also ends with the agent. All pauses share one listener, because an agent can run for an
  *  hour. */
-function createPause(agent: RunningAgent): Pause {
+function createPause(agent: RunningAgent): (waitMs: number) => Promise<void> {
   let wake = () => {};
   agent.onEnd?.(() => wake());
   return (waitMs) =>
@@ -143,14 +142,17 @@ function createPause(agent: RunningAgent): Pause {
     });
 }
 
-/** Waits for the rest of the output, which can reach the disk after the status and be too long. */
-async function drained(
+/** Waits for the rest of the output, which can reach the disk after the status and be too long. A wrapper ends
+ *  milliseconds after its agent, unless a process that the agent started still holds its streams. Then the output is
+ *  complete once nothing more comes for a while. A process that keeps printing is not waited for. */
+async function waitForOutput(
   agent: RunningAgent,
-  { pause, maxOutputBytes }: AgentLimits & { readonly pause: Pause },
+  { pause, maxOutputBytes }: AgentLimits & { readonly pause: ReturnType<typeof createPause> },
 ): Promise<Outcome> {
+  const [quietMs, maxWaitMs] = [500, 3_000];
   const start = performance.now();
   let [bytes, quietSince] = [agent.attempt.outputBytes(), start];
-  for (let now = start; now - quietSince < quietMs && now - start < mostDrainMs; now = performance.now()) {
+  for (let now = start; now - quietSince < quietMs && now - start < maxWaitMs; now = performance.now()) {
     const hasEnded = agent.hasEnded();
     const size = agent.attempt.outputBytes();
     if (size > maxOutputBytes) return "too_much_output";
@@ -164,14 +166,14 @@ async function drained(
 /** Passes on what is new in the two files, in small pieces. */
 function createRelay(attempt: Attempt, { maxOutputBytes, onOutput }: AgentLimits): () => void {
   if (onOutput === undefined) return () => {};
-  const told = { stdout: 0, stderr: 0 };
+  const passed = { stdout: 0, stderr: 0 };
   return () => {
     for (const name of ["stdout", "stderr"] as const) {
       for (;;) {
-        const left = Math.min(64 * 1024, maxOutputBytes - told.stdout - told.stderr);
-        const chunk = attempt.readOutput(name, { start: told[name], maxBytes: left });
+        const left = Math.min(64 * 1024, maxOutputBytes - passed.stdout - passed.stderr);
+        const chunk = attempt.readOutput(name, { start: passed[name], maxBytes: left });
         if (chunk.length === 0) break;
-        told[name] += chunk.length;
+        passed[name] += chunk.length;
         onOutput(name, chunk);
       }
     }
@@ -181,9 +183,14 @@ function createRelay(attempt: Attempt, { maxOutputBytes, onOutput }: AgentLimits
 function describeEnd(outcome: Outcome, attempt: Attempt, limits: AgentLimits): Omit<AgentEnd, "seconds"> {
   // If we stopped the agent, its exit code only says how.
   const code = outcome === "completed" ? (attempt.status() ?? null) : null;
-  // Asked first, because an agent whose output is cut often ends with an unrelated code.
-  const cutSentence = code !== null && attempt.isOutputCut() ? unkept : undefined;
-  const error = code === null ? sentenceOf(outcome, limits) : (cutSentence ?? describeCode(code));
+  const sentences: Record<Outcome, string | undefined> = {
+    completed: code === null ? undefined : describeCode(code, attempt),
+    timed_out: `The agent was stopped after ${limits.timeoutMs / 1000} s, its time limit.`,
+    too_much_output: `The agent was stopped because it printed more than ${formatNumber(limits.maxOutputBytes)} bytes.`,
+    interrupted: "The agent was stopped because the run was interrupted.",
+    lost: "Another process stopped the agent, so its exit code is unknown.",
+  };
+  const error = sentences[outcome];
   return {
     outcome: code === null || error === undefined ? outcome : "failed",
     code,
@@ -193,55 +200,31 @@ function describeEnd(outcome: Outcome, attempt: Attempt, limits: AgentLimits): O
   };
 }
 
-const unkept = "Some of the agent's output could not be stored: the disk may be full.";
-
-function sentenceOf(outcome: Outcome, { timeoutMs, maxOutputBytes }: AgentLimits): string | undefined {
-  const sentences: Record<Outcome, string | undefined> = {
-    completed: undefined,
-    timed_out: `The agent was stopped after ${timeoutMs / 1000} s, its time limit.`,
-    too_much_output: `The agent was stopped because it printed more than ${formatNumber(maxOutputBytes)} bytes.`,
-    interrupted: "The agent was stopped because the run was interrupted.",
-    lost: "Another process stopped the agent, so its exit code is unknown.",
-  };
-  return sentences[outcome];
-}
-
-/** A shell reports a signal as 128 plus its number. */
-function describeCode(code: number): string | undefined {
+/** Returns undefined if the agent succeeded. */
+function describeCode(code: number, attempt: Attempt): string | undefined {
+  // Checked first, because an agent whose output is cut often ends with an unrelated code.
+  if (attempt.isOutputCut()) return "Some of the agent's output could not be stored: the disk may be full.";
   if (code === 0) return undefined;
+  // A shell reports a signal as 128 plus its number.
   const signal = Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
-  return signal === undefined
-    ? `The agent ended with exit code ${code}.`
-    : `The agent ended with exit code ${code} (${signal}).`;
+  return `The agent ended with exit code ${code}${signal === undefined ? "" : ` (${signal})`}.`;
 }
 
-interface ProcessGroup {
-  /** Process id of its leader, which is also the id of the group. */
-  readonly pid: number;
-  /** Whether the leader has ended. */
-  hasEnded(): boolean;
+/** Ends every process of an agent's group: sends SIGTERM, then SIGKILL after 2 seconds. The other processes get less
+ *  time than the wrapper, because a group outlives its members if nobody collects them. */
+async function endGroup({ pid, hasEnded }: RunningAgent): Promise<void> {
+  const restMs = 200;
+  sendSignal(-pid, "SIGTERM");
+  await waitUntil(hasEnded, 2_000);
+  if (hasEnded()) await waitUntil(() => !sendSignal(-pid, 0), restMs);
+  sendSignal(-pid, "SIGKILL");
+  await waitUntil(hasEnded, restMs);
 }
 
-/** How long an agent may take to shut down. */
-const graceMs = 2_000;
-/** How long other processes of the group may take after the leader. Shorter, because a group outlives its members if
- *  nobody collects them. */
-const restMs = 200;
-
-/** Ends every process of a group: sends SIGTERM, then SIGKILL. */
-async function endGroup(group: ProcessGroup): Promise<void> {
-  signal(group, "SIGTERM");
-  await waitUntil(group.hasEnded, graceMs);
-  if (group.hasEnded()) await waitUntil(() => !signal(group, 0), restMs);
-  signal(group, "SIGKILL");
-  await waitUntil(group.hasEnded, restMs);
-}
-
-/** Returns false if the group no longer exists. */
-function signal({ pid }: ProcessGroup, name: NodeJS.Signals | 0): boolean {
+/** Sends a signal to a process, or to a group if the number is negative. Returns false if it does not exist. */
+export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
-    process.kill(-pid, name);
-    return true;
+    return process.kill(pid, signal);
   } catch {
     return false;
   }

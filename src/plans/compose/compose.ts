@@ -64,10 +64,23 @@ export interface ComposeOptions extends Measure {
   readonly shares: ContextShares;
 }
 
+interface GivenLayer {
+  readonly name: LayerName;
+  readonly layer: PromptLayer;
+}
+
 /** Joins the layers within the budget, whatever the counter. A budget of 0 gives an empty text. */
 function composeLayers(layers: ContextLayers, options: ComposeOptions): ComposedContext {
-  const given = options.maxTokens === 0 ? [] : readLayers(layers, options);
-  const fitted = fitWhole(given, options) ?? fitInOrder(given, options);
+  const names = options.maxTokens === 0 ? [] : layerNames;
+  const given = names.flatMap((name): GivenLayer | [] => {
+    const text = layers[name] ?? "";
+    if (typeof text !== "string") return text.length === 0 ? [] : { name, layer: createAnswersLayer(text, options) };
+    // Blank layers are left out, so that no two rules stand next to each other.
+    if (!/\S/.test(text)) return [];
+    const create = name === "fabric" ? createSectionsLayer : createTextLayer;
+    return { name, layer: create(text, options) };
+  });
+  const fitted = fitLayers(given, options);
   const text = join(fitted);
   const sum = (key: "omitted" | "overflow"): number => fitted.reduce((total, each) => total + each[key], 0);
   return {
@@ -79,22 +92,6 @@ function composeLayers(layers: ContextLayers, options: ComposeOptions): Composed
     omitted: sum("omitted"),
     overflow: sum("overflow"),
   };
-}
-
-interface GivenLayer {
-  readonly name: LayerName;
-  readonly layer: PromptLayer;
-}
-
-function readLayers(layers: ContextLayers, measure: Measure): GivenLayer[] {
-  return layerNames.flatMap((name) => {
-    const text = layers[name] ?? "";
-    if (typeof text !== "string") return text.length === 0 ? [] : { name, layer: createAnswersLayer(text, measure) };
-    // Blank layers are left out, so that no two rules stand next to each other.
-    if (!/\S/.test(text)) return [];
-    const create = name === "fabric" ? createSectionsLayer : createTextLayer;
-    return { name, layer: create(text, measure) };
-  });
 }
 
 /** Creates a layer of free text: project or prior work. A cut keeps its beginning. */
@@ -109,22 +106,18 @@ export function createTextLayer(text: string, measure: Measure): PromptLayer {
       const fitted = whole.within(limit);
       if (fitted !== undefined) return fitted;
       const body = withoutEdges(text);
-      const cut = truncateText(body, { counter, limit, ending: `\n${marker}` });
+      const cut = truncateText(body, { counter, limit, ending: "\n[truncated]" });
       lines ??= countLines(body);
-      const omitted = lines - wholeLines(body, cut.kept);
-      const facts = { truncated: true, omitted, isBelowLeast: false, overflow: 0 };
-      return { ...facts, text: cut.text, tokens: counter.count(cut.text) };
+      return {
+        text: cut.text,
+        tokens: counter.count(cut.text),
+        truncated: true,
+        omitted: lines - wholeLines(body, cut.kept),
+        isBelowLeast: false,
+        overflow: 0,
+      };
     },
   };
-}
-
-/** The end of a free text that was cut. */
-const marker = "[truncated]";
-
-/** Tokens that the layer gets even if all layers are present and too long. */
-function shareOf(name: LayerName, { counter, maxTokens, shares }: ComposeOptions): number {
-  const separators = counter.count(separator) * (layerNames.length - 1);
-  return Math.floor(Math.max(0, maxTokens - separators) * shares[name]);
 }
 
 /**
@@ -147,36 +140,26 @@ function join(fitted: readonly FittedLayer[]): string {
   return fitted.flatMap(({ text }) => (text === "" ? [] : text)).join(separator);
 }
 
-/** Returns undefined unless all layers fit uncut. */
-function fitWhole(given: readonly GivenLayer[], { counter, maxTokens }: ComposeOptions): FittedLayer[] | undefined {
-  if (given.some(({ layer }) => layer.need > maxTokens)) return undefined;
-  const fitted = given.map(({ layer }) => layer.fit(layer.need));
-  return counter.count(join(fitted)) <= maxTokens ? fitted : undefined;
-}
-
-/** Shortens prior work before any heading or discovery of the fabric. If that is not enough for the fabric, prior
- *  work gets only what the other layers leave. */
-function fitInOrder(given: readonly GivenLayer[], options: ComposeOptions): FittedLayer[] {
+/** Fits all layers uncut if possible. Otherwise shortens prior work before any heading or discovery of the fabric. If
+ *  that is not enough for the fabric, prior work gets only what the other layers leave. */
+function fitLayers(given: readonly GivenLayer[], options: ComposeOptions): FittedLayer[] {
+  const { counter, maxTokens } = options;
+  if (given.every(({ layer }) => layer.need <= maxTokens)) {
+    const whole = given.map(({ layer }) => layer.fit(layer.need));
+    if (counter.count(join(whole)) <= maxTokens) return whole;
+  }
   const fitted = fitSome(given, options);
   const last = given.at(-1);
   if (last?.name !== "priorWork" || !fitted.some(({ isBelowLeast }) => isBelowLeast)) return fitted;
   const others = fitSome(given.slice(0, -1), options);
-  return [...others, fitAfter(others, last.layer, options)];
-}
-
-function fitAfter(
-  others: readonly FittedLayer[],
-  layer: PromptLayer,
-  { counter, maxTokens }: ComposeOptions,
-): FittedLayer {
   let limit = maxTokens - counter.count(join(others)) - counter.count(separator);
   for (let step = 1; limit > 0; step *= 2) {
-    const fitted = layer.fit(limit);
-    const excess = counter.count(join([...others, fitted])) - maxTokens;
-    if (excess <= 0) return fitted;
+    const all = [...others, last.layer.fit(limit)];
+    const excess = counter.count(join(all)) - maxTokens;
+    if (excess <= 0) return all;
     limit -= Math.max(excess, step);
   }
-  return layer.fit(0);
+  return [...others, last.layer.fit(0)];
 }
 
 /** If a layer cannot fit even one word, drops the last layer, so that few tokens still give the first layers
@@ -187,6 +170,7 @@ function fitSome(given: readonly GivenLayer[], options: ComposeOptions): FittedL
   const [lost, last] = [fitted.findIndex(({ text }) => text === ""), given.length - 1];
   if (lost === -1 || last === 0) return fitted;
   if (lost === last || options.shares[given[lost]!.name] === 0) return fitWithout(given, lost, options);
+  const losesDiscoveries = (layers: readonly FittedLayer[]) => layers.some(({ overflow }) => overflow > 0);
   const withoutLast = fitWithout(given, last, options);
   const helps = withoutLast[lost]!.text !== "";
   if (helps && !losesDiscoveries(withoutLast)) return withoutLast;
@@ -197,10 +181,6 @@ function fitSome(given: readonly GivenLayer[], options: ComposeOptions): FittedL
 function fitWithout(given: readonly GivenLayer[], left: number, options: ComposeOptions): FittedLayer[] {
   const others = given.filter((_, index) => index !== left);
   return fitSome(others, options).toSpliced(left, 0, given[left]!.layer.fit(0));
-}
-
-function losesDiscoveries(fitted: readonly FittedLayer[]): boolean {
-  return fitted.some(({ overflow }) => overflow > 0);
 }
 
 /** A joined text may have more tokens than the sum of its parts, so this grants less until it fits. */
@@ -256,25 +236,16 @@ export function allocate(total: number, demands: readonly Demand[]): number[] {
   });
   for (const [index, { need, least }] of demands.entries()) {
     const missing = Math.min(need, least) - grants[index]!;
-    if (missing > 0) grants[index]! += takeAfter(grants, { index, missing, total });
+    if (missing <= 0) continue;
+    let taken = Math.min(missing, total - grants.reduce((sum, grant) => sum + grant, 0));
+    for (let later = grants.length - 1; later > index; later--) {
+      const part = Math.min(missing - taken, grants[later]!);
+      grants[later]! -= part;
+      taken += part;
+    }
+    grants[index]! += taken;
   }
   return grants;
-}
-
-interface Shortage {
-  readonly index: number;
-  readonly missing: number;
-  readonly total: number;
-}
-
-function takeAfter(grants: number[], { index, missing, total }: Shortage): number {
-  let taken = Math.min(missing, total - grants.reduce((sum, grant) => sum + grant, 0));
-  for (let behind = grants.length - 1; behind > index; behind--) {
-    const part = Math.min(missing - taken, grants[behind]!);
-    grants[behind]! -= part;
-    taken += part;
-  }
-  return taken;
 }
 
 /** Fits layers of context into one token budget. */
@@ -313,10 +284,6 @@ export interface PromptComposerOptions {
   readonly shares?: Partial<ContextShares> | undefined;
 }
 
-const defaultMaxContextTokens = 10_000;
-
-const defaultShares: ContextShares = { project: 0.4, fabric: 0.4, priorWork: 0.2 };
-
 /**
  * Creates a composer that joins what an agent needs to know into one text within a token budget. If not everything
  * fits, it shortens the layers and reports what is missing.
@@ -336,16 +303,18 @@ const defaultShares: ContextShares = { project: 0.4, fabric: 0.4, priorWork: 0.2
  */
 export function createPromptComposer(options: PromptComposerOptions = {}): PromptComposer {
   checkKeys("options", options, ["counter", "maxTokens", "shares"]);
-  const { counter = plainCounter, maxTokens = defaultMaxContextTokens } = options;
+  const { counter = plainCounter, maxTokens = 10_000 } = options;
   argumentChecks.counter("counter", counter);
   argumentChecks.tokensFrom(0)("maxTokens", maxTokens);
   const settings = { counter, maxTokens, shares: readShares(options.shares ?? {}) };
   return {
     maxTokens,
-    shareOf: (layer) => shareOf(layer, settings),
+    shareOf(layer) {
+      const separators = counter.count(separator) * (layerNames.length - 1);
+      return Math.floor(Math.max(0, maxTokens - separators) * settings.shares[layer]);
+    },
     compose(layers) {
-      checkKeys("layers", layers, layerNames);
-      for (const name of layerNames) checkLayer(name, layers[name]);
+      checkLayers(layers);
       return composeLayers(layers, settings);
     },
   };
@@ -354,7 +323,8 @@ export function createPromptComposer(options: PromptComposerOptions = {}): Promp
 /** Returns shares that add up to 1. */
 function readShares(given: Partial<ContextShares>): ContextShares {
   checkKeys("shares", given, layerNames);
-  const shares = layerNames.map((name) => [name, given[name] ?? defaultShares[name]] as const);
+  const defaults = { project: 0.4, fabric: 0.4, priorWork: 0.2 };
+  const shares = layerNames.map((name) => [name, given[name] ?? defaults[name]] as const);
   for (const [name, share] of shares) argumentChecks.share(`shares.${name}`, share);
   const sum = shares.reduce((total, [, share]) => total + share, 0);
   if (sum === 0) {
@@ -366,16 +336,17 @@ function readShares(given: Partial<ContextShares>): ContextShares {
   return Object.fromEntries(shares.map(([name, share]) => [name, share / sum])) as ContextShares;
 }
 
-function checkLayer(name: LayerName, value: unknown): void {
-  const answers = name === "priorWork" && Array.isArray(value) ? value : undefined;
-  if (answers === undefined) checkText(name, value);
-  for (const [index, answer] of (answers ?? []).entries()) {
-    checkKeys(`priorWork[${index}]`, answer, ["heading", "text"]);
-    checkText(`priorWork[${index}].heading`, answer.heading ?? null);
-    checkText(`priorWork[${index}].text`, answer.text ?? null);
+function checkLayers(layers: ContextLayers): void {
+  checkKeys("layers", layers, layerNames);
+  for (const name of layerNames) {
+    const value = layers[name];
+    const hasAnswers = name === "priorWork" && Array.isArray(value);
+    if (value !== undefined && !hasAnswers) argumentChecks.text(name, value);
   }
-}
-
-function checkText(name: string, value: unknown): void {
-  if (value !== undefined) argumentChecks.text(name, value);
+  const answers = Array.isArray(layers.priorWork) ? layers.priorWork : [];
+  for (const [index, answer] of answers.entries()) {
+    checkKeys(`priorWork[${index}]`, answer, ["heading", "text"]);
+    argumentChecks.text(`priorWork[${index}].heading`, answer.heading ?? null);
+    argumentChecks.text(`priorWork[${index}].text`, answer.text ?? null);
+  }
 }

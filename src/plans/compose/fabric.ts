@@ -1,4 +1,4 @@
-import { type ContextError, invalidArgument } from "../../core/errors.ts";
+import { invalidArgument } from "../../core/errors.ts";
 
 /** What phases share with each other: what they made, claim, found out and decided. */
 export interface FabricState extends FabricLists {
@@ -98,19 +98,13 @@ export function resolveEntry(fabric: Fabric, id: string): Fabric {
     const kept = (fabric[kind] as readonly { readonly id: string }[]).filter((each) => each.id !== id);
     if (kept.length < fabric[kind].length) return { ...fabric, [kind]: kept };
   }
-  throw unknownEntry(fabric, id);
-}
-
-/** How many ids an error lists. */
-const mostIds = 10;
-
-/** Lists discoveries first, because they are resolved most often. */
-function unknownEntry({ entanglements, claims, discoveries, notes }: Fabric, id: string): ContextError {
-  const open = discoveries.filter(({ resolved }) => !resolved);
-  const all = [...open, ...entanglements, ...claims, ...notes].map((each) => each.id);
-  const ids = [...all.slice(0, mostIds), ...(all.length > mostIds ? ["…"] : [])];
+  // Lists discoveries first, because they are resolved most often.
+  const open = fabric.discoveries.filter(({ resolved }) => !resolved);
+  const all = [...open, ...fabric.entanglements, ...fabric.claims, ...fabric.notes].map((each) => each.id);
+  const maxListed = 10;
+  const ids = [...all.slice(0, maxListed), ...(all.length > maxListed ? ["…"] : [])];
   const hint = all.length === 0 ? "It has no entries." : `It has ${ids.join(", ")}.`;
-  return invalidArgument(`the fabric has no entry ${JSON.stringify(id)}`, hint);
+  throw invalidArgument(`the fabric has no entry ${JSON.stringify(id)}`, hint);
 }
 
 /** What an agent or a person reports: entries without ids and without the reporter's name. */
@@ -120,31 +114,31 @@ export interface FabricReport {
   /** Paths that the reporter is changing. */
   readonly claims?: readonly Omit<Claim, "id" | "owner">[] | undefined;
   /** Problems that others must know about. */
-  readonly discoveries?: readonly ReportedDiscovery[] | undefined;
+  readonly discoveries?:
+    | readonly {
+        /**
+         * What sort of problem it is.
+         * @default "blocker"
+         */
+        readonly kind?: string | undefined;
+        readonly detail: string;
+        /** One or more phases. */
+        readonly affects?: string | readonly string[] | undefined;
+      }[]
+    | undefined;
   /** Decisions, failures, feedback and other notes. */
-  readonly notes?: readonly ReportedNote[] | undefined;
+  readonly notes?:
+    | readonly {
+        /**
+         * What sort of note it is.
+         * @default "note"
+         */
+        readonly kind?: NoteKind | undefined;
+        readonly text: string;
+      }[]
+    | undefined;
   /** Ids of discoveries that no longer hold. Unknown ids have no effect. */
   readonly resolved?: readonly string[] | undefined;
-}
-
-export interface ReportedDiscovery {
-  /**
-   * What sort of problem it is.
-   * @default "blocker"
-   */
-  readonly kind?: string | undefined;
-  readonly detail: string;
-  /** One or more phases. */
-  readonly affects?: string | readonly string[] | undefined;
-}
-
-export interface ReportedNote {
-  /**
-   * What sort of note it is.
-   * @default "note"
-   */
-  readonly kind?: NoteKind | undefined;
-  readonly text: string;
 }
 
 /** Who reports, and when. */
@@ -153,12 +147,6 @@ export interface Reporter {
   readonly from: string;
   /** The date of its discoveries, as YYYY-MM-DD. */
   readonly date?: string | undefined;
-}
-
-export interface AddedReport {
-  readonly fabric: Fabric;
-  /** Ids of the reported entries by kind, in the order of the report. An entry that existed before keeps its id. */
-  readonly ids: Readonly<Record<FabricKind, readonly string[]>>;
 }
 
 /** Most characters of one text of an entry. */
@@ -180,7 +168,7 @@ export const maxEntries = 10_000;
  * console.log(ids.discoveries, fabric.discoveries);
  * ```
  */
-export function addToFabric(fabric: Fabric, report: FabricReport, reporter: Reporter): AddedReport {
+export function addToFabric(fabric: Fabric, report: FabricReport, reporter: Reporter): Omit<FittedReport, "omitted"> {
   const { omitted, ...added } = addWhatFits(fabric, report, reporter);
   for (const kind of fabricKinds) {
     const count = added.fabric[kind].length + omitted[kind];
@@ -190,20 +178,26 @@ export function addToFabric(fabric: Fabric, report: FabricReport, reporter: Repo
   return added;
 }
 
-export interface FittedReport extends AddedReport {
+export interface FittedReport {
+  readonly fabric: Fabric;
+  /** Ids of the reported entries by kind, in the order of the report. An entry that existed before keeps its id. */
+  readonly ids: Readonly<Record<FabricKind, readonly string[]>>;
   /** Number of entries that did not fit, by kind. They have no ids. */
   readonly omitted: Readonly<Record<FabricKind, number>>;
 }
 
 /** Like `addToFabric`, but leaves out the last entries of a kind that is full instead of throwing. */
 export function addWhatFits(fabric: Fabric, report: FabricReport, reporter: Reporter): FittedReport {
-  const { from } = reporter;
+  const { from, date } = reporter;
   const bodies: Readonly<Record<FabricKind, readonly Body[]>> = {
     entanglements: (report.entanglements ?? []).map(({ package: name, kind, signature, file }) => {
       return { package: name, kind, signature, file, from };
     }),
     claims: (report.claims ?? []).map(({ path }) => ({ path, owner: from })),
-    discoveries: (report.discoveries ?? []).map((each) => discoveryOf(each, reporter)),
+    discoveries: (report.discoveries ?? []).map(({ kind = "blocker", detail, affects }) => {
+      const phases = typeof affects === "object" ? affects.map((each) => each.trim()).join(", ") : affects;
+      return { kind, detail, from, affects: phases || undefined, date, resolved: false };
+    }),
     notes: (report.notes ?? []).map(({ kind = "note", text }) => ({ kind, text, from })),
   };
   const ids: Record<FabricKind, readonly string[]> = { entanglements: [], claims: [], discoveries: [], notes: [] };
@@ -230,27 +224,23 @@ type Entry = Body & { readonly id: string };
 /** An entry without its id. Keys are in the order of the type, so that equal entries are equal texts. */
 type Body = Readonly<Record<string, string | boolean | undefined>>;
 
-function discoveryOf({ kind = "blocker", detail, affects }: ReportedDiscovery, { from, date }: Reporter): Body {
-  const phases = typeof affects === "object" ? affects.map((each) => each.trim()).join(", ") : affects;
-  return { kind, detail, from, affects: phases || undefined, date, resolved: false };
-}
-
 function addEntries(fabric: Fabric, kind: FabricKind, bodies: readonly Body[]) {
   if (bodies.length === 0) return { fabric, ids: [], omitted: 0 };
   const list = fabric[kind] as unknown as readonly Entry[];
-  const idsSoFar = new Map(list.flatMap((entry) => namesOf(entry, kind).own.map((name) => [name, entry.id] as const)));
+  const idsSoFar = new Map(list.flatMap((entry) => identify(entry, kind).own.map((name) => [name, entry.id] as const)));
   const added: Entry[] = [];
   const tooMany = new Set<string>();
   const room = Math.max(0, maxEntries - list.length);
-  const ids = bodies.map(trimmed).flatMap((body) => {
-    const { own, same } = namesOf(body, kind);
+  const ids = bodies.map(trimEntry).flatMap((body) => {
+    const { own, same } = identify(body, kind);
     const known = same.map((name) => idsSoFar.get(name)).find((id) => id !== undefined);
     if (known !== undefined) return known;
     if (added.length === room) {
       tooMany.add(own[0]!);
       return [];
     }
-    const id = `${prefixes[kind]}${fabric.lastIds[kind] + added.length + 1}`;
+    // The first letter of the kind: e, c, d or n.
+    const id = `${kind[0]}${fabric.lastIds[kind] + added.length + 1}`;
     for (const name of own) idsSoFar.set(name, id);
     added.push({ id, ...body });
     return id;
@@ -261,37 +251,32 @@ function addEntries(fabric: Fabric, kind: FabricKind, bodies: readonly Body[]) {
   return { fabric: { ...fabric, [kind]: [...list, ...added], lastIds }, ids, omitted };
 }
 
-const prefixes: Record<FabricKind, string> = { entanglements: "e", claims: "c", discoveries: "d", notes: "n" };
-
 /** Returns the entry's own names, and the names of entries that are the same. An entanglement is the same whoever reports
- *  it, and one without a file is the same as one with any file. Other entries differ by who reports them. */
-function namesOf(body: Body, kind: FabricKind): Readonly<Record<"own" | "same", readonly string[]>> {
-  if (kind !== "entanglements") return { own: [identity(body)], same: [identity(body)] };
+ *  it, and one without a file is the same as one with any file. Other entries differ by who reports them. A name has all
+ *  fields except the date, so a resolved discovery differs from a new one. */
+function identify(
+  { id: _id, date: _date, ...body }: Body,
+  kind: FabricKind,
+): Readonly<Record<"own" | "same", readonly string[]>> {
+  const name = (fields: Body) => JSON.stringify(Object.entries(fields).filter(([, value]) => value !== undefined));
+  if (kind !== "entanglements") return { own: [name(body)], same: [name(body)] };
   const { from: _from, file, ...rest } = body;
-  const [placed, unplaced, any] = [file, "", "*"].map((place) => identity({ ...rest, place }));
+  const [placed, unplaced, any] = [file, "", "*"].map((place) => name({ ...rest, place }));
   if (file === undefined) return { own: [unplaced!, any!], same: [unplaced!, any!] };
   return { own: [placed!, any!], same: [placed!, unplaced!] };
 }
 
-/** Identifies an entry: all its fields except its date. A resolved discovery differs from a new one. */
-function identity({ id: _id, date: _date, ...rest }: Body): string {
-  return JSON.stringify(Object.entries(rest).filter(([, value]) => value !== undefined));
-}
-
-function trimmed(body: Body): Body {
-  const fields = Object.entries(body).map(([name, value]) => [name, checked(name, value)]);
-  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
-}
-
-function checked(name: string, value: string | boolean | undefined): string | boolean | undefined {
-  if (typeof value !== "string") return value;
-  const text = value.trim();
-  if (text === "") throw invalidArgument(`the ${name} is empty`, "Describe it in a few words.");
-  if (text.length > maxEntryLength) {
-    throw invalidArgument(
-      `the ${name} has ${text.length} characters, but at most ${maxEntryLength} are allowed`,
-      "Shorten it.",
-    );
-  }
-  return text;
+/** Removes white space around texts, and fields without a value. Throws if a text is empty or too long. */
+function trimEntry(body: Body): Body {
+  const fields = Object.entries(body).flatMap(([name, value]) => {
+    if (typeof value !== "string") return value === undefined ? [] : [[name, value]];
+    const text = value.trim();
+    if (text === "") throw invalidArgument(`the ${name} is empty`, "Describe it in a few words.");
+    if (text.length > maxEntryLength) {
+      const message = `the ${name} has ${text.length} characters, but at most ${maxEntryLength} are allowed`;
+      throw invalidArgument(message, "Shorten it.");
+    }
+    return [[name, text]];
+  });
+  return Object.fromEntries(fields);
 }

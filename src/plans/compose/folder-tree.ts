@@ -2,47 +2,47 @@
 
 import { codeLanguage, printable, toByteString, wellFormed } from "../../core/text/index.ts";
 
-/** The tree of a snapshot. It closes level by level from below, so the entries of the root go last. */
-interface TreeView {
-  /** The number of steps: first each entry of the root, then each opened folder, level by level, then deeper folders
-   *  with code while there is room. */
-  readonly steps: number;
-  render(steps: number): RenderedTree;
-}
-
 export interface RenderedTree {
   readonly lines: readonly string[];
-  /** Entries down to `usualDepth` that are not shown, and those that no view shows because the root has too many.
-   *  Deeper entries are extra. */
+  /** Entries down to `usualDepth` that are not shown, and those that are never shown because the root has too many.
+   *  Deeper entries do not count. */
   readonly omitted: number;
-  /** A line that says so. */
+  /** A line that says how many entries are omitted. */
   readonly marker: string;
 }
 
 /** How deep every folder is shown, and how deep folders with code are if there is room. */
-const [usualDepth, mostDepth] = [3, 8];
+const [usualDepth, maxDepth] = [3, 8];
 
 /** A folder with more entries stays closed. */
-const mostInFolder = 20;
+const maxInFolder = 20;
 
-/** The root is never closed, but it must leave room for other text. Roots of real projects have fewer entries. */
-const mostInRoot = 100;
-
-export function createTreeView(paths: readonly string[]): TreeView {
-  const root = createFolderTree(paths);
-  const shown = entriesOf(root, { depth: 1, most: mostInRoot });
-  const { usual, deep } = openedIn(shown);
+/** Creates the tree of a snapshot. Each step shows more of it: first one entry of the root, then the content of one
+ *  folder, level by level, then deeper folders with code. */
+export function createTreeView(paths: readonly string[]): {
+  readonly steps: number;
+  render(steps: number): RenderedTree;
+} {
+  const root = emptyFolder();
+  for (const path of paths) addPath(root, path);
+  // The root is never closed, but it must leave room for other text. Roots of real projects have fewer entries.
+  const entries = listEntries(root, { depth: 1, maxEntries: 100 });
+  // The folders that can be opened, level by level, each parent before its children.
+  const usual: Entry[] = [];
+  const deep: Entry[] = [];
+  for (let [level, depth] = [entries, 1]; level.length > 0; level = level.flatMap(({ children }) => children), depth++)
+    (depth < usualDepth ? usual : deep).push(...level.filter(({ children }) => children.length > 0));
   const order = new Map([...usual, ...deep].map((entry, index) => [entry, index]));
-  const hidden = countEntries(root) - shown.length;
+  const neverShown = countEntries(root) - entries.length;
   const total = countEntries(root) + usual.reduce((sum, { children }) => sum + children.length, 0);
-  const allUsual = shown.length + usual.length;
+  const allUsual = entries.length + usual.length;
   return {
     steps: allUsual + deep.length,
     render: (steps) => {
-      const open = steps - shown.length;
-      const lines = linesOf(shown.slice(0, steps), "", (entry) => order.get(entry)! < open);
-      const omitted = steps >= allUsual ? hidden : total - lines.length;
-      return { lines, omitted, marker: `[... truncated, ${entriesText(omitted)} omitted]` };
+      const open = steps - entries.length;
+      const lines = renderEntries(entries.slice(0, steps), "", (entry) => order.get(entry)! < open);
+      const omitted = steps >= allUsual ? neverShown : total - lines.length;
+      return { lines, omitted, marker: `[... truncated, ${describeCount(omitted)} omitted]` };
     },
   };
 }
@@ -55,98 +55,68 @@ interface Entry {
   readonly children: readonly Entry[];
 }
 
-/** Folders first, those with code before those without, documents and folders that start with a dot. */
-function entriesOf(folder: Folder, { depth, most }: { depth: number; most: number }): Entry[] {
-  const ranked = sortNames(folder.folders.keys()).map((name) => ({ name, rank: rankOf(name, folder) }));
-  const folders = ranked.sort((one, two) => one.rank - two.rank).slice(0, most);
-  const files = sortNames(folder.files).slice(0, most - folders.length);
+/** Lists folders before files: those with code, other folders, documents, then folders that start with a dot. */
+function listEntries(folder: Folder, { depth, maxEntries }: { depth: number; maxEntries: number }): Entry[] {
+  const rank = (name: string): number => {
+    if (name.startsWith(".")) return 3;
+    if (/^(docs?|documentation)$/i.test(name)) return 2;
+    return folder.folders.get(name)!.hasCode ? 0 : 1;
+  };
+  const ranked = sortNames(folder.folders.keys()).map((name) => ({ name, rank: rank(name) }));
+  const folders = ranked.sort((one, two) => one.rank - two.rank).slice(0, maxEntries);
+  const files = sortNames(folder.files).slice(0, maxEntries - folders.length);
+  const render = (name: string) => wellFormed(printable(name));
   return [
-    ...folders.map(({ name }) => folderEntry(name, folder.folders.get(name)!, depth)),
-    ...files.map((name) => ({ name: shown(name), count: undefined, children: [] })),
+    ...folders.map(({ name }) => {
+      const inside = folder.folders.get(name)!;
+      const count = countEntries(inside);
+      const isDeepEnough = depth < usualDepth || (inside.hasCode && depth < maxDepth);
+      const canOpen = isDeepEnough && count <= maxInFolder;
+      return {
+        name: `${render(name)}/`,
+        count: count === 0 ? undefined : count,
+        children: canOpen ? listEntries(inside, { depth: depth + 1, maxEntries: maxInFolder }) : [],
+      };
+    }),
+    ...files.map((name) => ({ name: render(name), count: undefined, children: [] })),
   ];
 }
 
-function rankOf(name: string, { folders }: Folder): number {
-  if (name.startsWith(".")) return 3;
-  if (/^(docs?|documentation)$/i.test(name)) return 2;
-  return folders.get(name)!.hasCode ? 0 : 1;
-}
-
-function folderEntry(name: string, folder: Folder, depth: number): Entry {
-  const count = countEntries(folder);
-  const isDeepEnough = depth < usualDepth || (folder.hasCode && depth < mostDepth);
-  return {
-    name: `${shown(name)}/`,
-    count: count === 0 ? undefined : count,
-    children: isDeepEnough && count <= mostInFolder ? entriesOf(folder, { depth: depth + 1, most: mostInFolder }) : [],
-  };
-}
-
-function shown(name: string): string {
-  return wellFormed(printable(name));
-}
-
-interface OpenedFolders {
-  readonly usual: readonly Entry[];
-  /** At `usualDepth` and below. */
-  readonly deep: readonly Entry[];
-}
-
-/** Returns the folders that can be opened, level by level, each parent before its children. */
-function openedIn(entries: readonly Entry[]): OpenedFolders {
-  const opened: { usual: Entry[]; deep: Entry[] } = { usual: [], deep: [] };
-  for (let [level, depth] = [entries, 1]; level.length > 0; level = level.flatMap(({ children }) => children), depth++)
-    opened[depth < usualDepth ? "usual" : "deep"].push(...level.filter(({ children }) => children.length > 0));
-  return opened;
-}
-
-function linesOf(entries: readonly Entry[], indent: string, isOpen: (entry: Entry) => boolean): string[] {
+function renderEntries(entries: readonly Entry[], indent: string, isOpen: (entry: Entry) => boolean): string[] {
   return entries.flatMap((entry) => {
     if (entry.children.length > 0 && isOpen(entry))
-      return [indent + entry.name, ...linesOf(entry.children, `${indent}  `, isOpen)];
+      return [indent + entry.name, ...renderEntries(entry.children, `${indent}  `, isOpen)];
     const { name, count } = entry;
-    return count === undefined ? indent + name : `${indent}${name} (${entriesText(count)})`;
+    return count === undefined ? indent + name : `${indent}${name} (${describeCount(count)})`;
   });
 }
 
-function entriesText(count: number): string {
-  return count === 1 ? "1 entry" : `${count} entries`;
+function describeCount(entries: number): string {
+  return entries === 1 ? "1 entry" : `${entries} entries`;
 }
 
 /** Paths as folders, as deep as a snapshot shows them. */
 interface Folder {
-  readonly folders: ReadonlyMap<string, Folder>;
-  readonly files: readonly string[];
-  /** Whether it has code at any depth. */
-  readonly hasCode: boolean;
-}
-
-/** Builds a tree of paths. A path that ends with a slash is a folder. Folders at `mostDepth` still know their
- *  entries, so that these can be counted; nothing deeper is kept. */
-function createFolderTree(paths: readonly string[]): Folder {
-  const root = emptyFolder();
-  for (const path of paths) addPath(root, path);
-  return root;
-}
-
-interface GrowingFolder extends Folder {
-  readonly folders: Map<string, GrowingFolder>;
+  readonly folders: Map<string, Folder>;
   readonly files: string[];
+  /** Whether it has code at any depth. */
   hasCode: boolean;
 }
 
-function emptyFolder(): GrowingFolder {
+function emptyFolder(): Folder {
   return { folders: new Map(), files: [], hasCode: false };
 }
 
-/** Stands for folders below `mostDepth`, which are only counted. */
-const closed: GrowingFolder = emptyFolder();
+/** Used for all folders below `maxDepth`, which are only counted. */
+const closed: Folder = emptyFolder();
 
-function addPath(root: GrowingFolder, path: string): void {
+/** Adds a path to a tree. A path that ends with a slash is a folder. Folders at `maxDepth` still know their entries, so
+ *  that these can be counted; nothing deeper is kept. */
+function addPath(root: Folder, path: string): void {
   const isCode = codeLanguage(path) !== undefined;
   let folder = root;
   let start = 0;
-  for (let depth = 0; depth <= mostDepth; depth++) {
+  for (let depth = 0; depth <= maxDepth; depth++) {
     if (isCode) folder.hasCode = true;
     const slash = path.indexOf("/", start);
     if (slash === -1) {
@@ -154,18 +124,14 @@ function addPath(root: GrowingFolder, path: string): void {
       return;
     }
     const name = path.slice(start, slash);
-    if (depth === mostDepth) folder.folders.set(name, closed);
-    else folder = openFolder(folder, name);
+    if (depth === maxDepth) folder.folders.set(name, closed);
+    else {
+      const inside = folder.folders.get(name) ?? emptyFolder();
+      folder.folders.set(name, inside);
+      folder = inside;
+    }
     start = slash + 1;
   }
-}
-
-function openFolder({ folders }: GrowingFolder, name: string): GrowingFolder {
-  const known = folders.get(name);
-  if (known !== undefined) return known;
-  const folder = emptyFolder();
-  folders.set(name, folder);
-  return folder;
 }
 
 function countEntries({ folders, files }: Folder): number {

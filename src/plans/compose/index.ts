@@ -10,7 +10,6 @@ export {
 } from "./compose.ts";
 
 export {
-  type AddedReport,
   addToFabric,
   addWhatFits,
   type Claim,
@@ -34,6 +33,7 @@ export { renderFabric } from "./render-fabric.ts";
 
 export {
   defaultMaxSnapshotTokens,
+  leaveOutConventions,
   renderSnapshot,
   type Snapshot,
 } from "./render-snapshot.ts";

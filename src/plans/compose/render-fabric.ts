@@ -1,7 +1,15 @@
 /** The fabric as Markdown: the fabric layer of a prompt. */
 
-import { compareText, printable, wellFormed } from "../../core/text/index.ts";
-import type { Discovery, Entanglement, FabricNote, FabricPhase, FabricState, NoteKind, PhaseState } from "./fabric.ts";
+import { compareText, oneLine, printable, wellFormed } from "../../core/text/index.ts";
+import {
+  type Discovery,
+  type Entanglement,
+  type FabricNote,
+  type FabricPhase,
+  type FabricState,
+  noteKinds,
+  type PhaseState,
+} from "./fabric.ts";
 
 /**
  * Renders the fabric as Markdown: a heading with counts, then a section for each kind of entry that exists. Returns ""
@@ -17,45 +25,44 @@ import type { Discovery, Entanglement, FabricNote, FabricPhase, FabricState, Not
  * ```
  */
 export function renderFabric(state: FabricState): string {
+  const { entanglements } = state;
+  const phases = sortById(state.phases);
+  const inState = (...states: PhaseState[]) => phases.filter((phase) => states.includes(phase.state));
+  const [completed, running, blocked] = [inState("completed"), inState("running"), inState("blocked", "failed")];
+  const unresolved = sortById(state.discoveries).filter(({ resolved }) => !resolved);
+  // The claims of a phase are active until it has completed, those of a person until they are removed.
+  const owners = new Set(completed.map(({ id }) => id));
+  const claims = sortById(state.claims).filter(({ owner }) => !owners.has(owner));
   const sections = [
-    section("Completed Phases", phaseLines(state.phases, ["completed"])),
-    section("Available Entanglements", entanglementLines(state.entanglements)),
-    section("Active File Claims", claimLines(state)),
-    section("In-Progress Phases", phaseLines(state.phases, ["running"])),
-    section("Blocked Phases", phaseLines(state.phases, ["blocked", "failed"])),
-    section("Unresolved Discoveries", discoveryLines(state.discoveries)),
-    section("Shared Notes", noteLines(state.notes)),
-  ].filter((each) => each !== "");
-  return sections.length === 0 ? "" : [heading(state), ...sections].join("\n\n");
-}
-
-/** Avoids the word "discoveries", because compose keeps every section with that word in its heading whole. */
-function heading({ phases, entanglements, discoveries }: FabricState): string {
-  const inState = (...states: PhaseState[]) => phases.filter(({ state }) => states.includes(state)).length;
+    ["Completed Phases", completed.map(renderPhase)],
+    ["Available Entanglements", renderEntanglements(entanglements)],
+    ["Active File Claims", claims.map(({ path, owner }) => renderItem(`${path} → ${owner}`))],
+    ["In-Progress Phases", running.map(renderPhase)],
+    ["Blocked Phases", blocked.map(renderPhase)],
+    ["Unresolved Discoveries", unresolved.map(renderDiscovery)],
+    ["Shared Notes", renderNotes(state.notes)],
+  ] as const;
+  const parts = sections.flatMap(([title, lines]) => (lines.length === 0 ? [] : [`### ${title}\n${lines.join("\n")}`]));
+  // Without the word "discoveries", because compose keeps every section with that word in its heading whole.
   const counts = [
-    `${inState("completed")} completed`,
-    `${inState("running")} in progress`,
-    `${inState("blocked", "failed")} blocked`,
+    `${completed.length} completed`,
+    `${running.length} in progress`,
+    `${blocked.length} blocked`,
     `${entanglements.length} entanglements`,
-    `${discoveries.filter(({ resolved }) => !resolved).length} unresolved`,
+    `${unresolved.length} unresolved`,
   ];
-  return `## Fabric State (${counts.join(", ")})`;
+  return parts.length === 0 ? "" : [`## Fabric State (${counts.join(", ")})`, ...parts].join("\n\n");
 }
 
-function section(title: string, lines: readonly string[]): string {
-  return lines.length === 0 ? "" : [`### ${title}`, ...lines].join("\n");
+function renderPhase({ id, title, state }: FabricPhase): string {
+  return renderItem(`${id}: ${title}${state === "failed" ? " (failed)" : ""}`);
 }
 
-function phaseLines(phases: readonly FabricPhase[], states: readonly PhaseState[]): string[] {
-  return byId(phases)
-    .filter(({ state }) => states.includes(state))
-    .map(({ id, title, state }) => fabricItem(`${id}: ${title}${state === "failed" ? " (failed)" : ""}`));
-}
-
-function entanglementLines(entanglements: readonly Entanglement[]): string[] {
+/** Groups entanglements by package. */
+function renderEntanglements(entanglements: readonly Entanglement[]): string[] {
   const packages = new Map<string, Entanglement[]>();
-  for (const each of byId(entanglements)) {
-    const name = oneLine(each.package);
+  for (const each of sortById(entanglements)) {
+    const name = visibleLine(each.package);
     const entries = packages.get(name) ?? [];
     entries.push(each);
     packages.set(name, entries);
@@ -63,52 +70,37 @@ function entanglementLines(entanglements: readonly Entanglement[]): string[] {
   return [...packages]
     .sort(([one], [two]) => compareText(one, two))
     .flatMap(([name, entries]) => {
-      const producers = [...new Set(entries.map(({ from }) => oneLine(from)))].sort(compareText);
+      const producers = [...new Set(entries.map(({ from }) => visibleLine(from)))].sort(compareText);
       const lines = entries.map(({ kind, signature, file }) =>
-        fabricItem(`${kind} ${signature}${file === undefined ? "" : ` (${file})`}`),
+        renderItem(`${kind} ${signature}${file === undefined ? "" : ` (${file})`}`),
       );
       return [`#### ${name} (from: ${producers.join(", ")})`, ...lines];
     });
 }
 
-/** Renders active claims: those of a phase until it has completed, those of a person until they are removed. */
-function claimLines({ claims, phases }: FabricState): string[] {
-  const completed = new Set(phases.filter(({ state }) => state === "completed").map(({ id }) => id));
-  return byId(claims)
-    .filter(({ owner }) => !completed.has(owner))
-    .map(({ path, owner }) => fabricItem(`${path} → ${owner}`));
-}
-
 /** Includes the id, so that a reader can resolve the discovery. */
-function discoveryLines(discoveries: readonly Discovery[]): string[] {
-  return byId(discoveries)
-    .filter(({ resolved }) => !resolved)
-    .map(({ id, kind, detail, from, affects, date }) => {
-      const facts = [`from: ${from}`, affects === undefined ? [] : `affects: ${affects}`, date ?? [], id];
-      return fabricItem(`[${kind}] ${detail} (${facts.flat().join(", ")})`);
-    });
+function renderDiscovery({ id, kind, detail, from, affects, date }: Discovery): string {
+  const facts = [`from: ${from}`, affects === undefined ? [] : `affects: ${affects}`, date ?? [], id];
+  return renderItem(`[${kind}] ${detail} (${facts.flat().join(", ")})`);
 }
 
-const noteGroups: readonly (readonly [kind: NoteKind, title: string])[] = [
-  ["decision", "Decisions"],
-  ["failure", "Failures"],
-  ["feedback", "Feedback"],
-  ["note", "Notes"],
-];
-
-function noteLines(notes: readonly FabricNote[]): string[] {
-  return noteGroups.flatMap(([kind, title]) => {
-    const lines = byId(notes)
+function renderNotes(notes: readonly FabricNote[]): string[] {
+  const titles = { decision: "Decisions", failure: "Failures", feedback: "Feedback", note: "Notes" };
+  return noteKinds.flatMap((kind) => {
+    const lines = sortById(notes)
       .filter((note) => note.kind === kind)
-      .map(({ text, from }) => fabricItem(`${text} (from: ${from})`));
-    return lines.length === 0 ? [] : [`#### ${title}`, ...lines];
+      .map(({ text, from }) => renderItem(`${text} (from: ${from})`));
+    return lines.length === 0 ? [] : [`#### ${titles[kind]}`, ...lines];
   });
 }
 
 /** Sorts by the letters of an id, then by its number: d2 comes before d10. */
-function byId<Entry extends { readonly id: string }>(entries: readonly Entry[]): Entry[] {
+function sortById<Entry extends { readonly id: string }>(entries: readonly Entry[]): Entry[] {
   return entries
-    .map((entry) => ({ entry, ...parts(entry.id) }))
+    .map((entry) => {
+      const name = entry.id.replace(/\d{1,15}$/, "");
+      return { entry, name, number: Number(entry.id.slice(name.length)) };
+    })
     .sort(
       (one, two) =>
         compareText(one.name, two.name) || one.number - two.number || compareText(one.entry.id, two.entry.id),
@@ -116,25 +108,16 @@ function byId<Entry extends { readonly id: string }>(entries: readonly Entry[]):
     .map(({ entry }) => entry);
 }
 
-function parts(id: string): { name: string; number: number } {
-  const name = id.replace(/\d{1,15}$/, "");
-  return { name, number: Number(id.slice(name.length)) };
-}
-
 /** Renders any text as one list line. Reported text must not end its line, open a fence or start a heading. */
-function fabricItem(text: string): string {
-  return `- ${oneLine(text).replace(blockStart, escapeStart)}`;
+function renderItem(text: string): string {
+  // What starts a Markdown block right after a list mark: a heading, fence, quote, tag, rule, or another list.
+  const blockStart = /^(?:#{1,6}(?= |$)|`{3}|~{3}|>|<|[-*+](?= |$)|([-*_] ?){3,}$|=+$|\d{1,9}(?=[.)](?: |$)))/;
+  // A number is escaped after its digits, other text before its first character.
+  const line = visibleLine(text).replace(blockStart, (start) => (/^\d/.test(start) ? `${start}\\` : `\\${start}`));
+  return `- ${line}`;
 }
 
 /** Replaces white space by single blanks, control characters by visible escapes, and lone surrogates by U+FFFD. */
-function oneLine(text: string): string {
-  return printable(wellFormed(text).replaceAll(/\s+/g, " ").trim());
-}
-
-/** Text that starts a Markdown block right after a list mark: a heading, fence, quote, tag, rule, or another list. */
-const blockStart = /^(?:#{1,6}(?= |$)|`{3}|~{3}|>|<|[-*+](?= |$)|([-*_] ?){3,}$|=+$|\d{1,9}(?=[.)](?: |$)))/;
-
-/** Escapes a number after its digits, and any other text before its first character. */
-function escapeStart(start: string): string {
-  return /^\d/.test(start) ? `${start}\\` : `\\${start}`;
+function visibleLine(text: string): string {
+  return printable(oneLine(wellFormed(text)));
 }

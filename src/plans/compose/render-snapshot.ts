@@ -13,7 +13,7 @@ import {
 import type { Counter } from "../../core/tokens/index.ts";
 import type { ConventionsFile, ProjectScan } from "../../host/index.ts";
 import { createTreeView, type RenderedTree } from "./folder-tree.ts";
-import { countLines, countUpTo, largestWithin, truncateText, wholeLines } from "./truncate-layer.ts";
+import { countLines, countUpTo, findLargest, type Measure, truncateText, wholeLines } from "./truncate-layer.ts";
 
 /** A project described in Markdown, and what had to be left out of it. */
 export interface Snapshot {
@@ -33,10 +33,6 @@ export interface Snapshot {
 }
 
 export const defaultMaxSnapshotTokens = 8_000;
-
-/** Share of the tokens that the facts leave. If the tree needs less, the conventions get the rest, and the other way
- *  round. */
-const structureShare = 0.4;
 
 /**
  * Describes a project in Markdown within a token limit: facts, file tree and conventions. The same scan and limit give
@@ -65,50 +61,38 @@ export function renderSnapshot(
     readonly maxTokens?: number | undefined;
   },
 ): Snapshot {
-  checkArguments(scan, options);
+  checkKeys("options", options, ["counter", "maxTokens"]);
+  argumentChecks.counter("counter", options.counter);
+  argumentChecks.tokensFrom(0)("maxTokens", options.maxTokens ?? 0);
+  checkKeys("scan", scan, ["facts", "paths", "conventions", "problems"]);
+  for (const name of ["facts", "paths", "conventions"] as const) argumentChecks.list(`scan.${name}`, scan[name]);
   const { counter, maxTokens = defaultMaxSnapshotTokens } = options;
-  const sections = fitSections(scan, { counter, maxTokens });
-  const fitted = joined(sections.map(({ text }) => text));
+  const structure = createStructure(scan.paths);
+  const shared = fitShares(scan, structure, { counter, maxTokens });
+  const isTreeLost = shared[1].text === "" && shared[1].omitted > 0;
+  const sections = isTreeLost ? fitWithoutTree(scan, structure, { counter, maxTokens }) : shared;
+  const fitted = join(sections.map(({ text }) => text));
   const dropped = fitted !== "" && sections.some(({ text, omitted }) => omitted > 0 && text === "");
-  const marked = joined([fitted, "[truncated]"]);
+  const marked = join([fitted, "[truncated]"]);
   const text = dropped && counter.count(marked) <= maxTokens ? marked : fitted;
   const omitted = sections.reduce((sum, section) => sum + section.omitted, 0);
   const [, { omitted: omittedEntries }] = sections;
   return { text, tokens: counter.count(text), truncated: omitted > 0, omitted, omittedEntries };
 }
 
-function checkArguments(scan: ProjectScan, options: Partial<Measure>): void {
-  checkKeys("options", options, ["counter", "maxTokens"]);
-  argumentChecks.counter("counter", options.counter);
-  argumentChecks.tokensFrom(0)("maxTokens", options.maxTokens ?? 0);
-  checkKeys("scan", scan, ["facts", "paths", "conventions", "problems"]);
-  for (const name of ["facts", "paths", "conventions"] as const) argumentChecks.list(`scan.${name}`, scan[name]);
-}
-
-interface Measure {
-  readonly counter: Counter;
-  readonly maxTokens: number;
-}
-
 type Sections = [project: FittedSection, structure: FittedSection, conventions: FittedSection];
-
-function fitSections(scan: ProjectScan, measure: Measure): Sections {
-  const structure = createStructure(scan.paths);
-  const sections = fitShares(scan, structure, measure);
-  const [, tree] = sections;
-  return tree.text === "" && tree.omitted > 0 ? fitWithoutTree(scan, structure, measure) : sections;
-}
 
 function fitShares(scan: ProjectScan, structure: Structure, measure: Measure): Sections {
   const { counter, maxTokens } = measure;
+  // The tree's share of the tokens that the facts leave. If the tree needs less, the conventions get the rest, and the
+  // other way round.
+  const structureShare = 0.4;
   const project = fitProject(scan, measure);
   const used = counter.count(project.text);
-  const shareOf = (share: number): number => used + Math.floor((maxTokens - used) * share);
-  const conventionsLimit = { ...measure, maxTokens: shareOf(1 - structureShare) };
-  const modest = fitConventions(scan.conventions, within(conventionsLimit, [project.text]));
+  const limitShare = (share: number) => ({ counter, maxTokens: used + Math.floor((maxTokens - used) * share) });
+  const modest = fitConventions(scan.conventions, within(limitShare(1 - structureShare), [project.text]));
   if (modest.omitted === 0) return [project, structure.fit(within(measure, [project.text], modest.text)), modest];
-  const treeLimit = { ...measure, maxTokens: shareOf(structureShare) };
-  const tree = structure.fit(within(treeLimit, [project.text]));
+  const tree = structure.fit(within(limitShare(structureShare), [project.text]));
   return [project, tree, fitConventions(scan.conventions, within(measure, [project.text, tree.text]))];
 }
 
@@ -118,7 +102,7 @@ function fitWithoutTree(scan: ProjectScan, structure: Structure, measure: Measur
   const { counter, maxTokens } = measure;
   const { text: facts } = fitProject(scan, { counter, maxTokens: Number.POSITIVE_INFINITY });
   const { least } = structure;
-  const tree = least.find(({ text }) => counter.count(joined([facts, text])) <= maxTokens) ?? least.at(-1)!;
+  const tree = least.find(({ text }) => counter.count(join([facts, text])) <= maxTokens) ?? least.at(-1)!;
   if (counter.count(tree.text) > maxTokens) return fitShares(scan, structure, { counter, maxTokens: 0 });
   const project = fitProject(scan, measure, tree.text);
   const limit = within(measure, [project.text, tree.text]);
@@ -129,18 +113,20 @@ function fitWithoutTree(scan: ProjectScan, structure: Structure, measure: Measur
 function within({ counter, maxTokens }: Measure, before: readonly string[], after = ""): SectionLimit {
   return {
     limit: maxTokens,
-    tokensWith: (section) => countUpTo(counter, joined([...before, section, after]), maxTokens),
+    tokensWith: (section) => countUpTo(counter, join([...before, section, after]), maxTokens),
   };
 }
 
-/** Longer than any name of a module or command. */
-const maxFactLength = 200;
-
 function fitProject({ facts }: ProjectScan, { counter, maxTokens }: Measure, after = ""): FittedSection {
   if (facts.length === 0) return { text: "", omitted: 0 };
-  const lines = facts.map(({ name, value }) => `- ${name}: ${shortened(value)}`);
+  // Longer than any name of a module or command.
+  const maxLength = 200;
+  const lines = facts.map(({ name, value }) => {
+    const visible = printable(value);
+    return `- ${name}: ${visible.length > maxLength ? `${visible.slice(0, maxLength)}…` : visible}`;
+  });
   const text = wellFormed(["## Project", "", ...lines].join("\n"));
-  const withAfter = { name: "", count: (section: string) => counter.count(joined([section, after])) };
+  const withAfter = { name: "", count: (section: string) => counter.count(join([section, after])) };
   if (withAfter.count(text) <= maxTokens) return { text, omitted: 0 };
   const cut = truncateText(text, { counter: withAfter, limit: maxTokens, ending: "\n[truncated]" });
   // The heading does not count as a fact.
@@ -148,23 +134,18 @@ function fitProject({ facts }: ProjectScan, { counter, maxTokens }: Measure, aft
   return { text: cut.text, omitted: lines.length - kept };
 }
 
-function shortened(value: string): string {
-  const shown = printable(value);
-  return shown.length > maxFactLength ? `${shown.slice(0, maxFactLength)}…` : shown;
-}
-
-function joined(sections: readonly string[]): string {
+function join(sections: readonly string[]): string {
   return sections.filter((section) => section !== "").join("\n\n");
 }
 
 /** Renders the files in order: whole ones, then the beginning of one, then how many are left out. */
 function fitConventions(files: readonly ConventionsFile[], { limit, tokensWith }: SectionLimit): FittedSection {
-  const all = files.map(readFile).filter(({ text }) => text !== "");
+  const all = files.map(makeQuotable).filter(({ text }) => text !== "");
   if (all.length === 0) return { text: "", omitted: 0 };
   const wholeOnes = (count: number): string => renderConventions(all.slice(0, count), all.length - count);
-  const count = largestWithin({
+  const count = findLargest({
     limit,
-    most: all.length,
+    largest: all.length,
     first: 1,
     tokensAt: (number) => tokensWith(wholeOnes(number)),
   });
@@ -185,7 +166,7 @@ function fitConventions(files: readonly ConventionsFile[], { limit, tokensWith }
 
 /** Makes a file safe to quote. Comments could hide the text after them, control characters could steer a terminal,
  *  and invisible characters could instruct a model without any person seeing it. */
-function readFile({ path, text }: ConventionsFile): ConventionsFile {
+function makeQuotable({ path, text }: ConventionsFile): ConventionsFile {
   const visible = printableLines(fitForeignText(text).text);
   return { path: wellFormed(printable(path)), text: closeFence(wellFormed(visible).trim()) };
 }
@@ -198,9 +179,6 @@ function renderConventions(files: readonly ConventionsFile[], omitted: number): 
     ...(omitted === 0 ? [] : [marker]),
   ].join("\n\n");
 }
-
-/** A tree of this many steps is small in any useful budget. */
-const firstSteps = 64;
 
 interface Structure {
   /** Renders as much of the tree as fits, in a fence, and how much is left out. */
@@ -218,7 +196,8 @@ function createStructure(paths: readonly string[]): Structure {
     fit({ limit, tokensWith }) {
       if (view.steps === 0) return { text: "", omitted: 0 };
       const tokensAt = (steps: number): number => tokensWith(renderStructure(view.render(steps)));
-      const steps = largestWithin({ limit, most: view.steps, first: firstSteps, tokensAt });
+      // A tree of 64 steps is small in any useful budget.
+      const steps = findLargest({ limit, largest: view.steps, first: 64, tokensAt });
       const tree = view.render(steps);
       const fits = steps > 0 || tokensAt(0) <= limit;
       return { text: fits ? renderStructure(tree) : "", omitted: tree.omitted };
@@ -229,16 +208,12 @@ function createStructure(paths: readonly string[]): Structure {
 function renderStructure({ lines, omitted, marker }: RenderedTree): string {
   const notes = omitted === 0 ? [] : [marker];
   if (lines.length === 0) return ["## Structure", "", ...notes].join("\n");
-  const fence = "`".repeat(longestRun(lines) + 1);
-  return ["## Structure", "", fence, ...lines, ...notes, fence].join("\n");
-}
-
-/** The longest run of backticks, at least 2, so that no name can close the fence. */
-function longestRun(lines: readonly string[]): number {
-  let longest = 2;
+  // Longer than any run of backticks, so that no name can close the fence.
+  let longestRun = 2;
   for (const line of lines)
-    if (line.includes("```")) for (const [run] of line.matchAll(/`+/g)) longest = Math.max(longest, run.length);
-  return longest;
+    if (line.includes("```")) for (const [run] of line.matchAll(/`+/g)) longestRun = Math.max(longestRun, run.length);
+  const fence = "`".repeat(longestRun + 1);
+  return ["## Structure", "", fence, ...lines, ...notes, fence].join("\n");
 }
 
 interface FittedSection {
@@ -253,4 +228,17 @@ interface SectionLimit {
   readonly limit: number;
   /** May be infinite above the limit. */
   tokensWith(section: string): number;
+}
+
+/** Replaces the conventions that an agent loads by itself with one line that names them, so that its prompt does not
+ *  repeat them. Returns the same scan if there are none. */
+export function leaveOutConventions(
+  scan: ProjectScan,
+  loadsItself: (file: ConventionsFile) => boolean = () => false,
+): { readonly scan: ProjectScan; readonly leftOut: readonly string[] } {
+  const leftOut = scan.conventions.filter(loadsItself).map(({ path }) => path);
+  if (leftOut.length === 0) return { scan, leftOut };
+  const line = { path: leftOut.join(", "), text: "Not repeated here: you load this by yourself." };
+  const others = scan.conventions.filter((file) => !loadsItself(file));
+  return { scan: { ...scan, conventions: [line, ...others] }, leftOut };
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import { type Counter, counterNames, createCounter } from "../../core/tokens/index.ts";
 import { createTextLayer } from "./compose.ts";
-import { countUpTo, largestWithin } from "./truncate-layer.ts";
+import { countUpTo, findLargest } from "./truncate-layer.ts";
 
 /** How many characters were counted in all. */
 function watched(counter: Counter): { readonly counter: Counter; counted(): number } {
@@ -14,7 +14,7 @@ function watched(counter: Counter): { readonly counter: Counter; counted(): numb
   return { counter: { name: counter.name, count }, counted: () => counted };
 }
 
-test.each(counterNames)("%s: the tokens up to the most, and more than that above it", async (name) => {
+test.each(counterNames)("%s: the tokens up to the limit, and more than that above it", async (name) => {
   const counter = await createCounter(name);
   for (const text of ["", "word ".repeat(900), " ".repeat(9_000), "x".repeat(500), "中文\n".repeat(400)]) {
     const tokens = counter.count(text);
@@ -26,10 +26,10 @@ test.each(counterNames)("%s: the tokens up to the most, and more than that above
 
 test("of a text with few tokens per character, little more than the kept part is counted", async () => {
   const { counter, counted } = watched(await createCounter("exact:o200k"));
-  const most = 1_000;
-  expect(countUpTo(counter, " ".repeat(5_000_000), most)).toBe(Number.POSITIVE_INFINITY);
+  const largest = 1_000;
+  expect(countUpTo(counter, " ".repeat(5_000_000), largest)).toBe(Number.POSITIVE_INFINITY);
   // A token is at most 128 of them.
-  expect(counted()).toBeLessThan(most * 128 * 1.3);
+  expect(counted()).toBeLessThan(largest * 128 * 1.3);
 });
 
 test("a counter that finds almost no tokens is called only a few times", () => {
@@ -43,14 +43,14 @@ test("the largest number within the limit is found, by few counts where tokens g
     fc.nat(1_000_000),
     fc.nat(1_000_000),
     fc.integer({ min: 1, max: 9 }),
-    (most, limit, size) => {
+    (largest, limit, size) => {
       let counts = 0;
       const tokensAt = (number: number): number => {
         counts++;
         return Math.ceil(number / size);
       };
-      const expected = Math.min(most, limit * size);
-      expect(largestWithin({ limit, most, first: limit * 4, tokensAt })).toBe(expected);
+      const expected = Math.min(largest, limit * size);
+      expect(findLargest({ limit, largest, first: limit * 4, tokensAt })).toBe(expected);
       expect(counts).toBeLessThanOrEqual(25);
     },
   );
@@ -67,9 +67,9 @@ test("the result fits even if tokens grow in steps or shrink once", () => {
         sum = index === 0 ? 0 : Math.max(0, sum + step);
         return sum;
       });
-      const found = largestWithin({
+      const found = findLargest({
         limit,
-        most: tokens.length - 1,
+        largest: tokens.length - 1,
         first: 3,
         tokensAt: (at) => tokens[at]!,
       });
@@ -82,8 +82,8 @@ test("the result fits even if tokens grow in steps or shrink once", () => {
 
 test("numbers far above the result are never tried", () => {
   const asked: number[] = [];
-  largestWithin({
-    ...{ limit: 1_000, most: 10_000_000, first: 4_000 },
+  findLargest({
+    ...{ limit: 1_000, largest: 10_000_000, first: 4_000 },
     tokensAt(number) {
       asked.push(number);
       return number / 10;

@@ -5,7 +5,7 @@ import type { Counter } from "../../core/tokens/index.ts";
 import {
   countUpTo,
   type FittedLayer,
-  largestWithin,
+  findLargest,
   type Measure,
   type PromptLayer,
   readWhole,
@@ -95,7 +95,7 @@ function createStage(step: Step, sectioned: SectionedText, { counter, maxTokens 
     },
     renderWithin(limit) {
       const tokensAt = (number: number): number => countUpTo(counter, renderAt(number).text, limit);
-      return renderAt(largestWithin({ limit, most, first: limit * 4, tokensAt }));
+      return renderAt(findLargest({ limit, largest: most, first: limit * 4, tokensAt }));
     },
   };
 }

@@ -154,91 +154,72 @@ export interface FinishedWork {
   readonly answer: string;
 }
 
-type Defaulted =
-  | "env"
-  | "counter"
-  | "model"
-  | "maxWorkers"
-  | "timeoutMs"
-  | "maxOutputBytes"
-  | "resume"
-  | "approve"
-  | "leaseMs"
-  | "onEvent";
-
 /** Options with defaults. Defaults of the context are set with the prompt sources, as in a plan. */
-export type SettledOptions = ApplyOptions & Required<Pick<ApplyOptions, Defaulted>>;
+export type SettledOptions = ApplyOptions &
+  Required<
+    Pick<
+      ApplyOptions,
+      | "env"
+      | "counter"
+      | "model"
+      | "maxWorkers"
+      | "timeoutMs"
+      | "maxOutputBytes"
+      | "resume"
+      | "approve"
+      | "leaseMs"
+      | "onEvent"
+    >
+  >;
 
 /** What happens while a nebula is applied. */
-export type ApplyEvent = PhaseStarted | PhaseEnded | PhaseBlocked | PhaseHeld | PhaseShown | PhaseElsewhere | Notice;
-
-export interface PhaseStarted {
-  readonly event: "started";
-  readonly phase: string;
-  readonly attempt: number;
-  readonly promptTokens: number;
-  /** Whether an earlier run started it and it continues. */
-  readonly adopted: boolean;
-  /** Layers of its context that were truncated. Absent if an earlier run composed it. */
-  readonly truncated?: readonly ComposedLayer["name"][] | undefined;
-  /** Tokens by which the discoveries did not fit. Absent if an earlier run composed the prompt. */
-  readonly overflow?: number | undefined;
-}
-
-interface PhaseEnded {
-  readonly event: "ended";
-  readonly phase: string;
-  readonly state: "completed" | "failed" | "waiting";
-  /** Why a failed phase does not count although its agent ended by itself: `denied`, `unchanged` or `over_budget`. */
-  readonly outcome?: string | undefined;
-  readonly seconds: number;
-  readonly promptTokens: number;
-  /** What the attempt used and cost, if its agent reports it. */
-  readonly usage?: AgentUsage | undefined;
-  readonly costUsd?: number | undefined;
-  /** If it did not complete: how it ended, and its last output. */
-  readonly error?: string | undefined;
-  /** If it failed with output on stderr: the file with all of it. */
-  readonly stderr?: string | undefined;
-  /** If it failed with output only on stdout: the file with all of it. */
-  readonly stdout?: string | undefined;
-}
-
-interface PhaseBlocked {
-  readonly event: "blocked";
-  readonly phase: string;
-  /** The phase that failed. */
-  readonly by: string;
-}
-
-/** A phase that waits because nobody approved it. */
-interface PhaseHeld {
-  readonly event: "held";
-  readonly phase: string;
-  readonly gate: Gate;
-}
-
-/** The finished work of a phase with the gate `watch`. */
-interface PhaseShown extends Omit<FinishedWork, "answer"> {
-  readonly event: "shown";
-  readonly phase: string;
-}
-
-/** What another machine did. */
-interface PhaseElsewhere {
-  readonly event: "elsewhere";
-  readonly phase: string;
-  readonly state: "running" | "completed" | "failed";
-  /** The name of the machine. */
-  readonly machine: string;
-}
-
-/** Something that people should know but that stops nothing. */
-interface Notice {
-  readonly event: "notice";
-  readonly phase?: string | undefined;
-  readonly message: string;
-}
+export type ApplyEvent =
+  | {
+      readonly event: "started";
+      readonly phase: string;
+      readonly attempt: number;
+      readonly promptTokens: number;
+      /** Whether an earlier run started it and it continues. */
+      readonly adopted: boolean;
+      /** Layers of its context that were truncated. Absent if an earlier run composed it. */
+      readonly truncated?: readonly ComposedLayer["name"][] | undefined;
+      /** Tokens by which the discoveries did not fit. Absent if an earlier run composed the prompt. */
+      readonly overflow?: number | undefined;
+    }
+  | {
+      readonly event: "ended";
+      readonly phase: string;
+      readonly state: "completed" | "failed" | "waiting";
+      /** Why a failed phase does not count although its agent ended by itself: `denied`, `unchanged` or `over_budget`. */
+      readonly outcome?: string | undefined;
+      readonly seconds: number;
+      readonly promptTokens: number;
+      /** What the attempt used and cost, if its agent reports it. */
+      readonly usage?: AgentUsage | undefined;
+      readonly costUsd?: number | undefined;
+      /** If it did not complete: how it ended, and its last output. */
+      readonly error?: string | undefined;
+      /** If it failed with output on stderr: the file with all of it. */
+      readonly stderr?: string | undefined;
+      /** If it failed with output only on stdout: the file with all of it. */
+      readonly stdout?: string | undefined;
+    }
+  /** `by` is the phase that failed. */
+  | { readonly event: "blocked"; readonly phase: string; readonly by: string }
+  /** A phase that waits because nobody approved it. */
+  | { readonly event: "held"; readonly phase: string; readonly gate: Gate }
+  /** The finished work of a phase with the gate `watch`. */
+  | (Omit<FinishedWork, "answer"> & { readonly event: "shown"; readonly phase: string })
+  /** What another machine did. */
+  | {
+      readonly event: "elsewhere";
+      readonly phase: string;
+      readonly state: "running" | "completed" | "failed";
+      /** The name of the machine. */
+      readonly machine: string;
+    }
+  /** Something that people should know but that stops nothing. */
+  | { readonly event: "notice"; readonly phase?: string | undefined; readonly message: string };
 
 /** The state of every phase after a run. */
 export interface ApplyReport {
@@ -258,17 +239,10 @@ export interface PhaseReport {
   readonly costUsd?: number | undefined;
   /** Where its last attempt ran or runs. */
   readonly machine?: Machine | undefined;
-  /** Set while a run has taken the phase. */
-  readonly lease?: PhaseLease | undefined;
+  /** Set while a run works on the phase: when that run was last known to be alive, by the clock of its machine, and after
+   *  how many seconds of silence it counts as lost. */
+  readonly lease?: { readonly renewed: string; readonly seconds: number } | undefined;
   /** Tokens, dollars and time of every attempt that has ended, the oldest first. Absent before the first. */
   readonly history?: readonly AttemptRecord[] | undefined;
   readonly error?: string | undefined;
-}
-
-/** How sure it is that the run of a phase lives. */
-export interface PhaseLease {
-  /** When the run gave its last sign, by the clock of its machine. */
-  readonly renewed: string;
-  /** How long it may give none. */
-  readonly seconds: number;
 }

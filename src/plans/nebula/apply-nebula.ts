@@ -6,34 +6,32 @@ import { join } from "node:path";
 import { ContextError, invalidArgument } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { type Counter, plainCounter } from "../../core/tokens/index.ts";
+import { ownMachine, type ScanProblem, scanProject, stateDirectory, withLock } from "../../host/index.ts";
+import { defaultAgentLimits } from "../agent/index.ts";
 import {
-  type Environment,
-  type GitRemote,
-  openGitRemote,
-  ownMachine,
-  type ScanProblem,
-  scanProject,
-  stateDirectory,
-  withLock,
-} from "../../host/index.ts";
-import { defaultAgentLimits, leaveOutConventions } from "../agent/index.ts";
-import { type ComposedLayer, createPromptComposer, type PhaseState, renderSnapshot } from "../compose/index.ts";
+  type ComposedLayer,
+  createPromptComposer,
+  leaveOutConventions,
+  type PhaseState,
+  renderSnapshot,
+} from "../compose/index.ts";
 import type { Application, ApplyOptions, ApplyReport, SettledOptions } from "./application.ts";
 import { openAttempts } from "./attempt-folders.ts";
 import { type Beginning, beginRun } from "./begin-run.ts";
+import { openGitRemote } from "./git-remote.ts";
 import { leaseOf, type OwnRun } from "./leases.ts";
-import { createReach, type Nebula, type Phase, wavesOf } from "./nebula.ts";
+import { createReach, groupWaves, type Nebula, type Phase } from "./nebula.ts";
 import { movedKey, runKey, storedKey } from "./nebula-key.ts";
 import { type NebulaRecord, openNebulaRecord, runOf } from "./nebula-record.ts";
 import { openGit } from "./open-git.ts";
 import { type PhasePrompt, type PromptSources, phasePrompt } from "./phase-prompt.ts";
 import { freshRecord, resetRecord, resumedRecord } from "./record-changes.ts";
-import { createPhaseRunner } from "./run-phase.ts";
+import { followAdopted, reviewAgain, runPhase } from "./run-phase.ts";
 import { createSchedule, runPool } from "./schedule.ts";
 import type { Sharing } from "./shared-branch.ts";
 import { spentOn } from "./spending.ts";
 import { watchRun } from "./watch-run.ts";
-import { branchesOf, openWorktrees, type Worktrees } from "./worktrees.ts";
+import { nameBranches, openWorktrees, type Worktrees } from "./worktrees.ts";
 
 /**
  * Runs the phases of a nebula with agents, in the order of their dependencies and several at a time. Each agent gets
@@ -64,7 +62,10 @@ import { branchesOf, openWorktrees, type Worktrees } from "./worktrees.ts";
  * ```
  */
 export async function applyNebula(nebula: Nebula, options: ApplyOptions): Promise<ApplyReport> {
-  for (const id of [...(options.rerun ?? []), ...(options.only ?? [])]) checkPhase(nebula, id);
+  for (const id of [...(options.rerun ?? []), ...(options.only ?? [])]) {
+    if (nebula.phases.some((phase) => phase.id === id)) continue;
+    throw invalidArgument(`the nebula has no phase ${JSON.stringify(id)}`, "Use the id of a phase.");
+  }
   const settled = settleApplyOptions(nebula, options);
   const { env, storeFile } = settled;
   const place = runKey(nebula.directory, storeFile);
@@ -73,28 +74,36 @@ export async function applyNebula(nebula: Nebula, options: ApplyOptions): Promis
       hint: "Wait until it ends, or stop it.",
     });
   return withLock(`nebula ${place}`, { env, waitMs: 0, heldError }, async () => {
-    const { leaseMs, remote } = settled;
-    const id = randomBytes(8).toString("hex");
-    const own = { id, machine: await ownMachine(env, "create"), place, leaseMs, remote, plan: planHash(nebula) };
+    // What all machines of a run must agree on: the phases, what they need and what they do.
+    const plan = nebula.phases.map(({ id, title, dependsOn, scope, gate, body }) => {
+      return [id, title, dependsOn, scope, gate, body];
+    });
+    const own = {
+      id: randomBytes(8).toString("hex"),
+      machine: await ownMachine(env, "create"),
+      place,
+      leaseMs: settled.leaseMs,
+      remote: settled.remote,
+      plan: createHash("sha256").update(JSON.stringify(plan)).digest("hex").slice(0, 16),
+    };
     return applyHere(nebula, own, settled);
   });
-}
-
-/** Hashes what all machines of a run must agree on: the phases, what they need and what they do. */
-function planHash({ phases }: Nebula): string {
-  const parts = phases.map(({ id, title, dependsOn, scope, gate, body }) => [id, title, dependsOn, scope, gate, body]);
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
 }
 
 /** Applies a nebula while no other process of this machine does with the same folder and store. */
 async function applyHere(nebula: Nebula, own: OwnRun, options: SettledOptions): Promise<ApplyReport> {
   const { onEvent, env, cwd } = options;
-  const stop = linkedStop(options.signal);
-  const remote = await openRemote(own, { cwd, env });
+  const stop = new AbortController();
+  // Every agent listens to it, which is not a leak.
+  setMaxListeners(0, stop.signal);
+  if (options.signal?.aborted) stop.abort();
+  else options.signal?.addEventListener("abort", () => stop.abort(), { once: true });
+  const folder = join(stateDirectory(env), "remotes", own.place);
+  const remote = own.remote === undefined ? undefined : await openGitRemote(own.remote, { root: cwd, env, folder });
   const key = await movedKey(options.store, nebula, env);
   const record = openNebulaRecord(options.store, key);
   const attempts = openAttempts(own.place, env);
-  const hasBranch = remote !== undefined && (await remote.fetch(branchesOf(nebula.name).branch)) !== undefined;
+  const hasBranch = remote !== undefined && (await remote.fetch(nameBranches(nebula.name).branch)) !== undefined;
   const begun = await beginRun(nebula, { key, record, attempts, options, signal: stop.signal, own, hasBranch });
   const watched = watchRun({ own, record, stop, onEvent });
   try {
@@ -105,59 +114,71 @@ async function applyHere(nebula: Nebula, own: OwnRun, options: SettledOptions): 
   } finally {
     await watched.end();
   }
-  return standingOf(nebula, (await record.read()) ?? begun.record);
+  return reportStates(nebula, (await record.read()) ?? begun.record);
 }
-
-/** Opens the git remote of a shared run. */
-async function openRemote(
-  { remote, place }: OwnRun,
-  { cwd, env }: { readonly cwd: string; readonly env: Environment },
-): Promise<GitRemote | undefined> {
-  if (remote === undefined) return undefined;
-  return openGitRemote(remote, { root: cwd, env, folder: join(stateDirectory(env), "remotes", place) });
-}
-
-type Unprepared = Omit<Application, "sources" | "sourcesOf" | "schedule"> & { readonly key: string };
 
 /** Runs all phases that can run. */
-async function runPhases(nebula: Nebula, begun: Beginning, { key, ...prepared }: Unprepared): Promise<void> {
+async function runPhases(
+  nebula: Nebula,
+  begun: Beginning,
+  { key, ...prepared }: Omit<Application, "sources" | "sourcesOf" | "schedule"> & { readonly key: string },
+): Promise<void> {
   const { options, onEvent, stop, own, watched } = prepared;
-  const order = wavesOf(nebula.phases).flat();
+  const order = groupWaves(nebula.phases).flat();
   const isReviewed = ({ id }: Phase) => {
     const { awaits, claimedBy } = runOf(begun.record, id) ?? {};
     return awaits === "review" && claimedBy === own.id;
   };
   const reviews = order.filter(isReviewed);
-  const schedule = createSchedule(order, statesOf(begun, { options, own, reviews }));
+  const states = Object.entries(begun.record.phases).map(([id, { state, claimedBy }]): [string, PhaseState] => {
+    if (reviews.some((phase) => phase.id === id)) return [id, "running"];
+    // The schedule learns from the record what runs elsewhere.
+    const isElsewhere = state === "running" && claimedBy !== own.id;
+    const canStart = options.only === undefined || options.only.includes(id);
+    if (!isElsewhere && state !== "waiting") return [id, state];
+    // Phases that may not start count as blocked.
+    return [id, canStart ? "waiting" : "blocked"];
+  });
+  const schedule = createSchedule(order, new Map(states));
   watched.follow(schedule, begun.record);
-  const { problems, sourcesOf: shared } = await promptSources(nebula, options);
+  const { problems, sourcesOf: shared } = await readPromptSources(nebula, options);
   for (const { path, reason } of problems) onEvent({ event: "notice", message: `${path}: ${reason}` });
   const sourcesOf = (phase?: Phase) => ({ ...shared(phase), key, store: options.store });
   const application: Application = { ...prepared, sources: sourcesOf(), sourcesOf, schedule };
-  const runner = createPhaseRunner(application);
   const byId = new Map(order.map((phase) => [phase.id, phase]));
   const pool = {
-    ...{ schedule, maxWorkers: options.maxWorkers, stop },
+    schedule,
+    maxWorkers: options.maxWorkers,
+    stop,
     ...(own.remote !== undefined && { others: watched }),
-    run: (id: string) => runner.run(byId.get(id)!),
-    ask: (id: string) => askFor(byId.get(id)!, application),
+    run: (id: string) => runPhase(byId.get(id)!, application),
+    ask(id: string) {
+      const phase = byId.get(id)!;
+      if (phase.gate !== "approve") return undefined;
+      return options.approve(phase).then((isApproved) => {
+        if (!isApproved && !stop.signal.aborted) onEvent({ event: "held", phase: id, gate: phase.gate });
+        return isApproved;
+      });
+    },
   };
   await runPool(pool, [
-    ...[...begun.adopted].map(([phase, agent]) => runner.followAdopted(phase, agent)),
-    ...reviews.map(runner.reviewAgain),
+    ...[...begun.adopted].map(([phase, agent]) => followAdopted(phase, agent, application)),
+    ...reviews.map((phase) => reviewAgain(phase, application)),
   ]);
 }
 
-/** Opens the worktrees, or says which phases could get in each other's way in one folder. */
+/** Opens the worktrees, or reports which phases could get in each other's way in one folder. */
 async function prepareFolders(
   nebula: Nebula,
   record: NebulaRecord,
-  { worktrees, worktreeCopy: copy = [], commit, maxWorkers, cwd, env, resume, onEvent, own, sharing }: FolderOptions,
+  options: SettledOptions & { readonly own: OwnRun; readonly sharing: Sharing | undefined },
 ): Promise<Worktrees | undefined> {
-  const notice = (message: string) => onEvent({ event: "notice", message });
-  if (!worktrees) {
-    if (commit && !resume) await openGit(cwd, env).refuseDirty();
-    if (maxWorkers > 1) for (const message of sharedFolderProblems(nebula.phases)) notice(message);
+  const { worktreeCopy: copy = [], cwd, env, resume, own, sharing } = options;
+  const notice = (message: string) => options.onEvent({ event: "notice", message });
+  if (!options.worktrees) {
+    if (options.commit && !resume) await openGit(cwd, env).refuseDirty();
+    const problem = options.maxWorkers > 1 ? explainSharedFolder(nebula.phases) : undefined;
+    if (problem !== undefined) notice(problem);
     return undefined;
   }
   const opened = await openWorktrees(nebula, { cwd, env, key: own.place, resume, copy, notice, sharing });
@@ -168,12 +189,10 @@ async function prepareFolders(
   return opened;
 }
 
-type FolderOptions = SettledOptions & { readonly own: OwnRun; readonly sharing: Sharing | undefined };
-
 /** Returns a sentence if phases that could run at the same time have no scope, or scopes that may overlap. */
-function sharedFolderProblems(phases: readonly Phase[]): string[] {
+function explainSharedFolder(phases: readonly Phase[]): string | undefined {
   const graph = new Map(phases.map(({ id, dependsOn }) => [id, dependsOn]));
-  const order = wavesOf(phases)
+  const order = groupWaves(phases)
     .flat()
     .map(({ id }) => id);
   const isRelated = createReach(graph, order);
@@ -181,54 +200,9 @@ function sharedFolderProblems(phases: readonly Phase[]): string[] {
   const loose = phases.filter(
     (phase) => isLoose(phase) && phases.some(({ id }) => id !== phase.id && !isRelated(id, phase.id)),
   );
-  if (loose.length === 0) return [];
-  const named = [...loose.slice(0, 5).map(({ id }) => id), ...(loose.length > 5 ? ["…"] : [])].join(", ");
-  const many = loose.length > 1;
-  return [
-    `${named} ${many ? "have" : "has"} no scope, or one that may overlap, and can run at the same time as other phases in one folder. Use --worktrees, or one worker`,
-  ];
-}
-
-function checkPhase({ phases }: Nebula, id: string): void {
-  if (phases.some((phase) => phase.id === id)) return;
-  throw invalidArgument(`the nebula has no phase ${JSON.stringify(id)}`, "Use the id of a phase.");
-}
-
-interface StartStates {
-  readonly options: SettledOptions;
-  readonly own: OwnRun;
-  readonly reviews: readonly Phase[];
-}
-
-/** Returns the states to start from. Phases that may not start count as blocked. */
-function statesOf({ record }: Beginning, { options: { only }, own, reviews }: StartStates): Map<string, PhaseState> {
-  const states = Object.entries(record.phases).map(([id, { state, claimedBy }]): [string, PhaseState] => {
-    if (reviews.some((phase) => phase.id === id)) return [id, "running"];
-    // The schedule learns from the record what runs elsewhere.
-    const standing = state === "running" && claimedBy !== own.id ? "waiting" : state;
-    const isLeftOut = only !== undefined && !only.includes(id) && standing === "waiting";
-    return [id, isLeftOut ? "blocked" : standing];
-  });
-  return new Map(states);
-}
-
-/** Creates a controller that aborts with `signal`. */
-function linkedStop(signal: AbortSignal | undefined): AbortController {
-  const stop = new AbortController();
-  // Every agent listens to it, which is not a leak.
-  setMaxListeners(0, stop.signal);
-  if (signal?.aborted) stop.abort();
-  else signal?.addEventListener("abort", () => stop.abort(), { once: true });
-  return stop;
-}
-
-function askFor(phase: Phase, { options, onEvent, stop }: Application): Promise<boolean> | undefined {
-  const { id, gate } = phase;
-  if (gate !== "approve") return undefined;
-  return options.approve(phase).then((yes) => {
-    if (!yes && !stop.signal.aborted) onEvent({ event: "held", phase: id, gate });
-    return yes;
-  });
+  if (loose.length === 0) return undefined;
+  const ids = [...loose.slice(0, 5).map(({ id }) => id), ...(loose.length > 5 ? ["…"] : [])].join(", ");
+  return `${ids} ${loose.length > 1 ? "have" : "has"} no scope, or one that may overlap, and can run at the same time as other phases in one folder. Use --worktrees, or one worker`;
 }
 
 /** What applying a nebula would do first. Prompts are as they would be now, before any phase has run, and `phases`
@@ -278,7 +252,7 @@ export async function planApply(nebula: Nebula, options: PlanOptions): Promise<A
   const key = await storedKey(store, nebula, env);
   const before = store === undefined ? undefined : await openNebulaRecord(store, key).read();
   const record = resume && before !== undefined ? resumedRecord(before, nebula) : freshRecord(before, nebula);
-  const { sourcesOf } = await promptSources(nebula, options);
+  const { sourcesOf } = await readPromptSources(nebula, options);
   const plan = async (phase: Phase): Promise<PlannedPhase> => {
     const { id, title } = phase;
     const { state = "waiting", promptTokens = 0 } = runOf(record, id) ?? {};
@@ -287,37 +261,37 @@ export async function planApply(nebula: Nebula, options: PlanOptions): Promise<A
     return { id, title, state, promptTokens: tokens, layers, overflow };
   };
   const waves: PlannedPhase[][] = [];
-  for (const wave of wavesOf(nebula.phases)) {
+  for (const wave of groupWaves(nebula.phases)) {
     const planned: PlannedPhase[] = [];
     for (const phase of wave) planned.push(await plan(phase));
     waves.push(planned);
   }
   const tokens = new Map(waves.flat().map(({ id, promptTokens }) => [id, promptTokens]));
-  const { phases } = standingOf(nebula, record);
+  const { phases } = reportStates(nebula, record);
   return { phases: phases.map((phase) => ({ ...phase, promptTokens: tokens.get(phase.id)! })), waves };
 }
 
-export interface PlannedPrompt extends PhasePrompt {
-  /** The name of the counter of the phase. */
-  readonly counter: string;
-}
-
-/** Returns the prompt that a phase would get if it ran now, again if it has completed. Runs nothing and writes nothing. */
-export async function planPrompt(nebula: Nebula, phase: Phase, options: PlanOptions): Promise<PlannedPrompt> {
+/** Returns the prompt that a phase would get if it ran now, again if it has completed, and the name of its counter. Runs
+ *  nothing and writes nothing. */
+export async function planPrompt(
+  nebula: Nebula,
+  phase: Phase,
+  options: PlanOptions,
+): Promise<PhasePrompt & { readonly counter: string }> {
   const { store, env = process.env } = options;
   const key = await storedKey(store, nebula, env);
   const before = store === undefined ? undefined : await openNebulaRecord(store, key).read();
   const waiting = before && resetRecord(before, new Set([phase.id]));
   const record = waiting === undefined ? freshRecord(before, nebula) : resumedRecord(waiting, nebula);
-  const sources = (await promptSources(nebula, options)).sourcesOf(phase);
+  const sources = (await readPromptSources(nebula, options)).sourcesOf(phase);
   const prompt = await phasePrompt(phase, record, { ...sources, key, store });
   return { ...prompt, counter: sources.counter.name };
 }
 
 /** Returns the state of every phase, in the order in which they start. Without a record nothing has run. */
-export function standingOf({ phases }: Nebula, record: NebulaRecord | undefined): ApplyReport {
+export function reportStates({ phases }: Nebula, record: NebulaRecord | undefined): ApplyReport {
   return {
-    phases: wavesOf(phases)
+    phases: groupWaves(phases)
       .flat()
       .map(({ id }) => {
         const run = record && runOf(record, id);
@@ -326,7 +300,12 @@ export function standingOf({ phases }: Nebula, record: NebulaRecord | undefined)
         const lease = record && claimedBy !== undefined ? leaseOf(record, claimedBy) : undefined;
         const machine = lease?.machine ?? run?.machine;
         return {
-          ...{ id, state, ...(outcome !== undefined && { outcome }), attempts, promptTokens, seconds },
+          id,
+          state,
+          ...(outcome !== undefined && { outcome }),
+          attempts,
+          promptTokens,
+          seconds,
           ...(history.some(({ costUsd }) => costUsd !== undefined) && { costUsd: spentOn(run) }),
           ...(machine !== undefined && { machine }),
           ...(lease !== undefined && { lease: { renewed: lease.renewed, seconds: lease.leaseMs / 1000 } }),
@@ -344,9 +323,11 @@ export function settleApplyOptions({ execution }: Nebula, options: ApplyOptions)
       "Use --worktrees together with --remote.",
     );
   }
+  // At most a day.
+  const [minLeaseMs, maxLeaseMs] = [500, 86_400_000];
   const { leaseMs = 60_000 } = options;
-  if (!(leaseMs >= leastLeaseMs && leaseMs <= mostLeaseMs))
-    throw invalidArgument(`the lease has ${leaseMs} ms`, `Use ${leastLeaseMs} to ${mostLeaseMs} ms.`);
+  if (!(leaseMs >= minLeaseMs && leaseMs <= maxLeaseMs))
+    throw invalidArgument(`the lease has ${leaseMs} ms`, `Use ${minLeaseMs} to ${maxLeaseMs} ms.`);
   return {
     ...options,
     env: options.env ?? process.env,
@@ -362,22 +343,23 @@ export function settleApplyOptions({ execution }: Nebula, options: ApplyOptions)
   };
 }
 
-const leastLeaseMs = 500;
-/** A day. */
-const mostLeaseMs = 86_400_000;
-
 /** Reads what all prompts of a run share. The project is scanned once, and rendered once for each counter, so that it
- *  can be cached. */
-export async function promptSources(nebula: Nebula, options: ContextSettings): Promise<SharedSources> {
+ *  can be cached. `sourcesOf` returns the sources of a phase, or of the first one. `problems` are parts of the project
+ *  that could not be read. */
+export async function readPromptSources(
+  nebula: Nebula,
+  options: ContextSettings,
+): Promise<{
+  sourcesOf(phase?: Phase): Omit<PromptSources, "key" | "store">;
+  readonly problems: readonly ScanProblem[];
+}> {
   const { cwd, env, secrets, shares, loadsItself, counter = plainCounter } = options;
   const { maxContextTokens = nebula.execution.maxContextTokens } = options;
   const [first] = nebula.phases;
   // A phase always has a counter; a nebula without phases needs none.
-  const counterOf = (phase = first) => (typeof counter === "function" ? counter(phase!) : counter);
-  if (maxContextTokens === 0) {
-    const sourcesOf = (phase?: Phase) => ({ nebula, counter: counterOf(phase), project: "" });
-    return { ...sourcesOf(), sourcesOf, problems: [] };
-  }
+  const findCounter = (phase = first) => (typeof counter === "function" ? counter(phase!) : counter);
+  if (maxContextTokens === 0)
+    return { sourcesOf: (phase) => ({ nebula, counter: findCounter(phase), project: "" }), problems: [] };
   const { scan } = leaveOutConventions(await scanProject(cwd, { env, secrets }), loadsItself);
   const render = (counter: Counter) => {
     const budget = createPromptComposer({ counter, maxTokens: maxContextTokens, shares });
@@ -388,22 +370,12 @@ export async function promptSources(nebula: Nebula, options: ContextSettings): P
   };
   const rendered = new Map<string, ReturnType<typeof render>>();
   const sourcesOf = (phase?: Phase) => {
-    const chosen = counterOf(phase);
+    const chosen = findCounter(phase);
     const known = rendered.get(chosen.name) ?? render(chosen);
     rendered.set(chosen.name, known);
     return known;
   };
-  return { ...sourcesOf(), sourcesOf, problems: scan.problems };
-}
-
-type CountedSources = Pick<PromptSources, "nebula" | "counter" | "budget" | "project" | "isProjectTruncated">;
-
-/** The sources of the first phase. */
-interface SharedSources extends CountedSources {
-  /** Returns the sources of a phase, or of the first one. */
-  sourcesOf(phase?: Phase): CountedSources;
-  /** Parts of the project that could not be read. */
-  readonly problems: readonly ScanProblem[];
+  return { sourcesOf, problems: scan.problems };
 }
 
 type ContextSettings = Pick<

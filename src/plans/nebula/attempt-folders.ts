@@ -4,7 +4,14 @@ import { readdir, rmdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Environment, isAlive, removeTree, stateDirectory } from "../../host/index.ts";
-import { attemptFiles, defaultAgentLimits, type OutputName, openAttempt, saidOn } from "../agent/index.ts";
+import {
+  attemptFiles,
+  defaultAgentLimits,
+  findSpokenStream,
+  type OutputName,
+  openAttempt,
+  sendSignal,
+} from "../agent/index.ts";
 import { runKey } from "./nebula-key.ts";
 
 /** The attempts of a nebula's runs with one store: one folder per attempt, and only the last attempt of each phase. */
@@ -31,7 +38,12 @@ export function openAttempts(key: string, env: Environment): Attempts {
       return join(attemptsFolder, `${name}.${attempt}-${randomBytes(4).toString("hex")}`);
     },
     list: () => listFolder(attemptsFolder),
-    isOwn: (attemptFolder) => isOwnAttempt(attemptFolder, attemptsFolder),
+    isOwn: (attemptFolder) =>
+      isOwnFolder(attemptFolder, attemptsFolder) &&
+      Object.values(attemptFiles).every((name) => {
+        const stats = readStats(join(attemptFolder, name));
+        return stats?.isFile() === true && stats.nlink === 1 && isOurs(stats);
+      }),
     remove: (attemptFolder) => removeAttempt(attemptFolder, attemptsFolder),
     environment: (attemptFolder) => ({ [attemptVariable]: attemptFolder }),
     endLeftovers,
@@ -48,25 +60,16 @@ async function listFolder(folder: string): Promise<string[]> {
 
 /** A store may come from anywhere, and the content of an attempt goes into prompts. So the folder must be among our
  *  attempts, without links, and belong only to this user. */
-function isOwnAttempt(folder: string, attemptsFolder: string): boolean {
-  const isOwnFile = (name: string) => {
-    const stats = lookAt(join(folder, name));
-    return stats?.isFile() === true && stats.nlink === 1 && isOurs(stats);
-  };
-  return isOwnFolder(folder, attemptsFolder) && Object.values(attemptFiles).every(isOwnFile);
-}
-
-/** The names that `newFolder` creates. */
-const attemptName = /^[\w.-]{1,60}\.\d+-[\da-f]{8}$/;
-
 function isOwnFolder(folder: string, attemptsFolder: string): boolean {
-  const stats = lookAt(folder);
-  if (!attemptName.test(basename(folder)) || stats?.isDirectory() !== true || !isOurs(stats)) return false;
+  const stats = readStats(folder);
+  // The names that `newFolder` creates.
+  const isNamed = /^[\w.-]{1,60}\.\d+-[\da-f]{8}$/.test(basename(folder));
+  if (!isNamed || stats?.isDirectory() !== true || !isOurs(stats)) return false;
   // If the folder of attempts is missing, it has no attempts.
-  return lookAt(attemptsFolder) !== undefined && realpathSync(dirname(folder)) === realpathSync(attemptsFolder);
+  return readStats(attemptsFolder) !== undefined && realpathSync(dirname(folder)) === realpathSync(attemptsFolder);
 }
 
-function lookAt(path: string): Stats | undefined {
+function readStats(path: string): Stats | undefined {
   try {
     return lstatSync(path);
   } catch {
@@ -88,7 +91,7 @@ export interface RunsPlace {
 
 /** Returns the file with the output of a failed agent, by its stream. Empty if it printed nothing, or if the folder
  *  is not an attempt. */
-export function lastWords(
+export function findOutputFile(
   attemptFolder: string | undefined,
   { directory, storeFile, env }: RunsPlace,
 ): { readonly [Name in OutputName]?: string } {
@@ -97,8 +100,8 @@ export function lastWords(
   try {
     const attempt = openAttempt(attemptFolder);
     const stdout = attempt.readOutput("stdout", { maxBytes: defaultAgentLimits.maxOutputBytes });
-    const said = saidOn({ stderr: attempt.lastErrors(), stdout: stdout.toString("utf8") });
-    return said === undefined ? {} : { [said]: join(attemptFolder, attemptFiles[said]) };
+    const stream = findSpokenStream({ stderr: attempt.lastErrors(), stdout: stdout.toString("utf8") });
+    return stream === undefined ? {} : { [stream]: join(attemptFolder, attemptFiles[stream]) };
   } catch {
     return {};
   }
@@ -112,7 +115,7 @@ export interface AttemptOutput {
 }
 
 /** Opens the output of an attempt. Returns undefined if the folder is not an attempt of these runs. */
-export function attemptOutput(
+export function openAttemptOutput(
   attemptFolder: string | undefined,
   { directory, storeFile, env }: RunsPlace,
 ): AttemptOutput | undefined {
@@ -125,17 +128,13 @@ export function attemptOutput(
   };
 }
 
-export interface FoundAttempts {
-  /** Folders of attempts that have ended. */
+/** Finds the folders of all attempts on this machine: those that have ended, and those whose agent still runs or may be
+ *  about to start. `removeEnded` removes the former, and folders of nebulas that become empty. */
+export async function findAttempts(env: Environment): Promise<{
   readonly ended: readonly string[];
-  /** Folders of attempts whose agent still runs or may be about to start. */
   readonly running: readonly string[];
-  /** Removes folders of attempts that have ended, and folders of nebulas that become empty. */
   removeEnded(): Promise<void>;
-}
-
-/** Finds the attempts of all nebulas on this machine. */
-export async function findAttempts(env: Environment): Promise<FoundAttempts> {
+}> {
   const runs = await listFolder(join(stateDirectory(env), "runs"));
   const listed = (await Promise.all(runs.map(listFolder))).flat();
   const folders = listed.filter((folder) => isOwnFolder(folder, dirname(folder)));
@@ -156,45 +155,39 @@ function mayRun(folder: string): boolean {
     const attempt = openAttempt(folder);
     if (attempt.status() !== undefined) return false;
     const { pid, started } = attempt.identity();
-    // Before its wrapper starts there is no process to check.
-    return Number.isNaN(pid) ? Date.now() - attempt.startedMs() < mostStartMs : isAlive({ pid, started });
+    // Before its wrapper starts there is no process to check. A wrapper that has not started after a minute never will.
+    return Number.isNaN(pid) ? Date.now() - attempt.startedMs() < 60_000 : isAlive({ pid, started });
   } catch {
     return false;
   }
 }
 
-/** A wrapper that has not started by then never will. */
-const mostStartMs = 60_000;
-
 /** Removes the folder of an attempt that has ended. */
 async function removeAttempt(attemptFolder: string, attemptsFolder: string): Promise<void> {
   if (!isOwnFolder(attemptFolder, attemptsFolder)) return;
-  // Removes the prompt first: a late wrapper must not find it after the state file, which would stop it, is gone. If
-  // something cannot be removed, the next run tries again.
+  // Removes the prompt first. The state file would stop a wrapper that starts late. Once that file is gone, the wrapper
+  // must not find a prompt. If something cannot be removed, the next run tries again.
   await removeTree(attemptFolder, { first: attemptFiles.prompt }).catch(() => {});
 }
 
 /** Every process that an agent starts inherits this variable with the attempt's folder. */
 const attemptVariable = "PLIMSOLL_ATTEMPT";
 
-/** How long a process may take to end itself. */
-const graceMs = 2_000;
-
 /** Ends processes that an attempt left behind: first a request, after 2 s a kill. On Linux these are all processes that
  *  still have the attempt's variable, whatever group they are in. Elsewhere they are those of the agent's group. */
 async function endLeftovers(attemptFolder: string): Promise<void> {
-  const find = existsSync("/proc/self/environ") ? () => processesOf(attemptFolder) : () => groupOf(attemptFolder);
-  const deadline = performance.now() + graceMs;
+  const find = () => (existsSync("/proc/self/environ") ? findProcesses(attemptFolder) : findGroup(attemptFolder));
+  const deadline = performance.now() + 2_000;
   let left = find();
-  for (const pid of left) send(pid, "SIGTERM");
+  for (const pid of left) sendSignal(pid, "SIGTERM");
   while (left.length > 0 && performance.now() < deadline) {
     await sleep(20);
     left = find();
   }
-  for (const pid of left) send(pid, "SIGKILL");
+  for (const pid of left) sendSignal(pid, "SIGKILL");
 }
 
-function processesOf(attemptFolder: string): number[] {
+function findProcesses(attemptFolder: string): number[] {
   const setting = Buffer.from(`${attemptVariable}=${attemptFolder}\0`);
   return readdirSync("/proc").flatMap((name) => {
     const pid = Number(name);
@@ -208,20 +201,11 @@ function processesOf(attemptFolder: string): number[] {
   });
 }
 
-function groupOf(attemptFolder: string): number[] {
+function findGroup(attemptFolder: string): number[] {
   try {
     const { pid } = openAttempt(attemptFolder).identity();
-    return pid > 1 && send(-pid, 0) ? [-pid] : [];
+    return pid > 1 && sendSignal(-pid, 0) ? [-pid] : [];
   } catch {
     return [];
-  }
-}
-
-/** Returns false if there is no such process. */
-function send(pid: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    return process.kill(pid, signal);
-  } catch {
-    return false;
   }
 }

@@ -1,4 +1,4 @@
-/** Begins a run of a plan: settles what earlier runs left, adopts their agents, and tells what has changed since. */
+/** Begins a run of a plan: settles what earlier runs left, adopts their agents, and reports what has changed since. */
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,7 +14,7 @@ import { type Lease, type NebulaRecord, type OpenNebulaRecord, runOf, writeAnswe
 import { renderTask, withoutClaims } from "./phase-prompt.ts";
 import { freshRecord, resetRecord, resumedRecord } from "./record-changes.ts";
 import { existsError } from "./shared-branch.ts";
-import { branchesOf } from "./worktrees.ts";
+import { nameBranches } from "./worktrees.ts";
 
 /** Where a run finds the state of earlier runs. */
 interface RunPlace {
@@ -48,64 +48,51 @@ export async function beginRun(nebula: Nebula, place: RunPlace): Promise<Beginni
   const again = new Set(withDependents(nebula.phases, options.rerun ?? []).map(({ id }) => id));
   let admission = await admitRun(nebula, place);
   const continues = options.resume || admission.joins;
-  const found = withOwnAttempts(await record.read(), place);
-  const before = found && resetRecord(found, again);
+  const found = await record.read();
+  const before = found && resetRecord(dropForeignAttempts(found, place), again);
   checkOnly(nebula, before, options);
-  if (!admission.joins) await tellChanges(nebula, before, place);
+  if (!admission.joins) await reportChanges(nebula, before, options);
   const adopted = await adoptRunning(nebula, continues ? before : undefined, place);
-  const left = await endAttempts(continues ? foldersOf(nebula, before) : new Set(), place);
+  const runs = nebula.phases.flatMap(({ id }) => {
+    const run = continues && before && runOf(before, id);
+    return run ? { id, ...run } : [];
+  });
+  const left = await endAttempts(new Set(runs.map(({ attemptFolder }) => attemptFolder)), place);
   const running = new Set([...adopted.keys()].map(({ id }) => id));
-  const reviewed = continues ? nebula.phases.flatMap(({ id }) => (isReviewedHere(before, id, own) ? id : [])) : [];
-  const held = new Set([...running, ...reviewed]);
+  const reviewed = runs.filter(
+    ({ awaits, machine }) => awaits !== undefined && (machine === undefined || machine.id === own.machine.id),
+  );
+  const kept = new Set([...running, ...reviewed.map(({ id }) => id)]);
   const begin = (current: NebulaRecord) => {
-    const settled = lostLeases(current, admission.dead, held);
+    const settled = lostLeases(current, admission.dead, kept);
     const resumed = () => resumedRecord(resetRecord(settled, again), nebula, running);
     const next = admission.joins ? settled : options.resume ? resumed() : freshRecord(settled, nebula);
-    return leasedRecord(next, own, held);
+    return leasedRecord(next, own, kept);
   };
   let begun: NebulaRecord | undefined;
   while (begun === undefined) {
-    begun = await tryChange(record, (current) => (isSame(current, admission) ? begin(current) : undefined));
+    let isSame = false;
+    const after = await record.change((current) => {
+      const live = Object.keys(current.leases ?? {}).filter((id) => !admission.dead.includes(id));
+      isSame = live.length === admission.live.length && live.every((id) => admission.live.includes(id));
+      return isSame ? begin(current) : current;
+    });
+    if (isSame) begun = after;
     // Another run has begun or ended at the same moment.
-    if (begun === undefined) admission = await admitRun(nebula, place);
+    else admission = await admitRun(nebula, place);
   }
   for (const folder of left) await attempts.remove(folder);
   if (!admission.joins)
-    for (const id of idsGone(nebula, before)) await writeAnswer(options.store, { key, phase: id }, undefined);
+    for (const id of findRemovedIds(nebula, before)) await writeAnswer(options.store, { key, phase: id }, undefined);
   return { record: begun, adopted, joins: admission.joins };
-}
-
-/** Changes a record. Returns undefined if `change` does. */
-async function tryChange(
-  record: OpenNebulaRecord,
-  change: (current: NebulaRecord) => NebulaRecord | undefined,
-): Promise<NebulaRecord | undefined> {
-  let isChanged = false;
-  const after = await record.change((current) => {
-    const next = change(current);
-    isChanged = next !== undefined;
-    return next ?? current;
-  });
-  return isChanged ? after : undefined;
-}
-
-/** Whether the runs that live are those of the admission. */
-function isSame({ leases = {} }: NebulaRecord, { live, dead }: Admission): boolean {
-  const now = Object.keys(leases).filter((id) => !dead.includes(id));
-  return now.length === live.length && now.every((id) => live.includes(id));
-}
-
-function isReviewedHere(record: NebulaRecord | undefined, id: string, { machine }: OwnRun): boolean {
-  const run = record && runOf(record, id);
-  return run?.awaits !== undefined && (run.machine === undefined || run.machine.id === machine.id);
 }
 
 interface Admission {
   /** Runs that have ended without giving up their lease. */
   readonly dead: readonly string[];
-  /** Whether other runs live. */
+  /** Whether other runs are alive. */
   readonly joins: boolean;
-  /** Runs that live. */
+  /** Runs that are alive. */
   readonly live: readonly string[];
 }
 
@@ -115,7 +102,7 @@ async function admitRun(nebula: Nebula, { record, options, own, hasBranch, signa
   const leases = otherLeases(current, own.id);
   const live: [id: string, lease: Lease][] = [];
   for (const [id, lease] of leases) {
-    if (!isDeadHere(lease, own) && (await lives([id, lease], { record, options, signal }))) live.push([id, lease]);
+    if (!isDeadHere(lease, own) && (await isRunAlive([id, lease], { record, options, signal }))) live.push([id, lease]);
   }
   const ids = new Set(live.map(([id]) => id));
   for (const [, lease] of live) requireSharing(nebula, lease, { own, options });
@@ -123,15 +110,16 @@ async function admitRun(nebula: Nebula, { record, options, own, hasBranch, signa
     const hint = `Use --worktrees --remote ${current.remote}, or leave --resume out to start again.`;
     throw new ContextError("invalid_content", `the last run was shared through ${current.remote}`, { hint });
   }
-  if (live.length === 0 && hasBranch && !options.resume) throw existsError(branchesOf(nebula.name).branch, own.remote!);
+  if (live.length === 0 && hasBranch && !options.resume)
+    throw existsError(nameBranches(nebula.name).branch, own.remote!);
   for (const [, { machine }] of live)
     options.onEvent({ event: "notice", message: `joins the run that ${machine.name} is working on` });
   return { dead: leases.flatMap(([id]) => (ids.has(id) ? [] : id)), joins: live.length > 0, live: [...ids] };
 }
 
-/** Whether a run gives signs of life. A run whose last sign is old gets the length of its lease to give another one,
- *  because its clock may be wrong. */
-async function lives(
+/** Whether a run is alive. If its lease looks expired, waits for a renewal as long as the lease lasts, because the
+ *  clocks of the two machines may differ. */
+async function isRunAlive(
   [id, lease]: readonly [id: string, lease: Lease],
   { record, options, signal }: Pick<RunPlace, "record" | "options" | "signal">,
 ): Promise<boolean> {
@@ -150,13 +138,8 @@ async function lives(
   return false;
 }
 
-interface Asking {
-  readonly own: OwnRun;
-  readonly options: SettledOptions;
-}
-
-/** Throws unless this run and a run that lives can share their work. */
-function requireSharing(nebula: Nebula, lease: Lease, { own, options }: Asking): void {
+/** Throws unless this run and another one that is alive can share their work. */
+function requireSharing(nebula: Nebula, lease: Lease, { own, options }: Pick<RunPlace, "own" | "options">): void {
   const isHere = lease.machine.id === own.machine.id;
   const who = isHere ? `process ${lease.process.pid}` : `the machine ${lease.machine.name}`;
   const refuse = (why: string, hint: string) => {
@@ -171,7 +154,7 @@ function requireSharing(nebula: Nebula, lease: Lease, { own, options }: Asking):
   if (options.rerun !== undefined) refuse("", "Use --rerun when it has ended.");
 }
 
-/** Throws if a phase that should run alone could not start. */
+/** Throws if a phase in `only` depends on a phase that has not completed and is not in `only` itself. */
 function checkOnly({ phases }: Nebula, before: NebulaRecord | undefined, { only = [] }: SettledOptions): void {
   const isCompleted = (id: string) => before !== undefined && runOf(before, id)?.state === "completed";
   for (const { id, dependsOn } of phases.filter((phase) => only.includes(phase.id))) {
@@ -184,11 +167,10 @@ function checkOnly({ phases }: Nebula, before: NebulaRecord | undefined, { only 
 }
 
 /** Drops attempt folders from the record that this program did not create on this machine. */
-function withOwnAttempts(
-  record: NebulaRecord | undefined,
+function dropForeignAttempts(
+  record: NebulaRecord,
   { attempts, own }: Pick<RunPlace, "attempts" | "own">,
-): NebulaRecord | undefined {
-  if (record === undefined) return undefined;
+): NebulaRecord {
   const phases = Object.entries(record.phases).map(([id, { attemptFolder, ...run }]) => {
     const isHere = run.machine === undefined || run.machine.id === own.machine.id;
     const isOwn = attemptFolder !== undefined && isHere && attempts.isOwn(attemptFolder);
@@ -197,20 +179,18 @@ function withOwnAttempts(
   return { ...record, phases: Object.fromEntries(phases) };
 }
 
-function idsGone(nebula: Nebula, before: NebulaRecord | undefined): string[] {
+/** Returns the ids of phases in the record that are no longer in the nebula. */
+function findRemovedIds(nebula: Nebula, before: NebulaRecord | undefined): string[] {
   const ids = new Set(nebula.phases.map(({ id }) => id));
   return Object.keys(before?.phases ?? {}).filter((id) => !ids.has(id));
 }
 
-/** Folders of the attempts in the record. */
-function foldersOf(nebula: Nebula, before: NebulaRecord | undefined): Set<string> {
-  const folders = nebula.phases.map(({ id }) => before && runOf(before, id)?.attemptFolder);
-  return new Set(folders.filter((each) => each !== undefined));
-}
-
 /** Ends agents of earlier runs that are no longer needed. Returns the folders to remove. */
-async function endAttempts(kept: ReadonlySet<string>, { attempts, options }: RunPlace): Promise<readonly string[]> {
-  const limits = limitsOf(options, AbortSignal.abort());
+async function endAttempts(
+  kept: ReadonlySet<string | undefined>,
+  { attempts, options }: RunPlace,
+): Promise<readonly string[]> {
+  const limits = { ...options, signal: AbortSignal.abort() };
   const left = (await attempts.list()).filter((folder) => !kept.has(folder));
   for (const folder of left) {
     if (!attempts.isOwn(folder)) continue;
@@ -229,30 +209,32 @@ async function adoptRunning(
   for (const phase of phases) {
     const { state, attemptFolder } = (before && runOf(before, phase.id)) ?? {};
     if (state !== "running" || attemptFolder === undefined) continue;
-    const agent = await adopt(attemptFolder, limitsOf(options, signal));
+    const agent = await adopt(attemptFolder, { ...options, signal });
     if (agent !== undefined) adopted.set(phase, agent);
   }
   return adopted;
 }
 
 /** Adopts an agent. Returns undefined if it never started or its folder is damaged: then its phase runs again. */
-async function adopt(folder: string, limits: AgentLimits): Promise<AdoptedAgent | undefined> {
+async function adopt(
+  folder: string,
+  { timeoutMs, maxOutputBytes, signal }: AgentLimits,
+): Promise<AdoptedAgent | undefined> {
   try {
     const wasRunning = openAttempt(folder).status() === undefined;
-    const agent = await adoptAgent(folder, limits);
+    const agent = await adoptAgent(folder, { timeoutMs, maxOutputBytes, signal });
     return agent === undefined ? undefined : { ...agent, wasRunning };
   } catch {
     return undefined;
   }
 }
 
-function limitsOf({ timeoutMs, maxOutputBytes }: SettledOptions, signal: AbortSignal): AgentLimits {
-  return { timeoutMs, maxOutputBytes, signal };
-}
-
 /** Reports what people may not expect. None of it stops the run. */
-async function tellChanges(nebula: Nebula, before: NebulaRecord | undefined, { options }: RunPlace): Promise<void> {
-  const { resume, onEvent } = options;
+async function reportChanges(
+  nebula: Nebula,
+  before: NebulaRecord | undefined,
+  { resume, onEvent }: SettledOptions,
+): Promise<void> {
   const notice = (message: string) => onEvent({ event: "notice", message });
   if (before === undefined || Object.keys(before.phases).length === 0) {
     if (resume) notice("there is no run to resume, so every phase starts");
@@ -266,18 +248,14 @@ async function tellChanges(nebula: Nebula, before: NebulaRecord | undefined, { o
       );
     return;
   }
-  for (const id of idsGone(nebula, before))
+  for (const id of findRemovedIds(nebula, before))
     notice(`phase ${id} is no longer in the nebula; its reports stay, its claims are removed`);
   for (const phase of completed) {
-    if (hasChanged(phase, nebula, before))
+    const { attemptFolder } = runOf(before, phase.id) ?? {};
+    if (attemptFolder === undefined) continue;
+    const prompt = readForeignText(join(attemptFolder, attemptFiles.prompt), { refuseLink: true, ...textLimit });
+    // A prompt ends with the task, so the stored prompt shows whether the task has changed.
+    if ("text" in prompt && !withoutClaims(prompt.text).endsWith(withoutClaims(renderTask(nebula, phase))))
       notice(`phase ${phase.id} has completed and does not run again, although its task has changed since then`);
   }
-}
-
-/** Whether the task changed. A prompt ends with the task, so the stored prompt shows it. */
-function hasChanged(phase: Phase, nebula: Nebula, before: NebulaRecord): boolean {
-  const { attemptFolder } = runOf(before, phase.id) ?? {};
-  if (attemptFolder === undefined) return false;
-  const prompt = readForeignText(join(attemptFolder, attemptFiles.prompt), { refuseLink: true, ...textLimit });
-  return "text" in prompt && !withoutClaims(prompt.text).endsWith(withoutClaims(renderTask(nebula, phase)));
 }

@@ -1,15 +1,17 @@
-export type { ApplyEvent, ApplyOptions, ApplyReport, FinishedWork, PhaseReport } from "./application.ts";
+export type { ApplyEvent, ApplyOptions, ApplyReport, PhaseReport } from "./application.ts";
 export {
   type ApplyPlan,
   applyNebula,
   type PlannedPhase,
   planApply,
   planPrompt,
-  standingOf,
+  reportStates,
 } from "./apply-nebula.ts";
-export { type AttemptOutput, attemptOutput, findAttempts, lastWords } from "./attempt-folders.ts";
-export { type LoadedNebula, loadNebula, type NebulaProblem, readNebulaName } from "./load-nebula.ts";
-export { type Nebula, type Phase, wavesOf, withDependents } from "./nebula.ts";
+export { type AttemptOutput, findAttempts, findOutputFile, openAttemptOutput } from "./attempt-folders.ts";
+export { changeFabric, readFabric } from "./change-fabric.ts";
+export { diffWork } from "./diff-work.ts";
+export { type LoadedNebula, loadNebula, type NebulaProblem } from "./load-nebula.ts";
+export { groupWaves, type Nebula, type Phase, withDependents } from "./nebula.ts";
 export { nebulaKey, storedKey } from "./nebula-key.ts";
 export {
   fabricOf,
@@ -20,5 +22,4 @@ export {
   readAnswer,
 } from "./nebula-record.ts";
 export { renderTask } from "./phase-prompt.ts";
-export { person } from "./record-changes.ts";
 export { dollars } from "./spending.ts";

@@ -23,16 +23,24 @@ export function otherLeases({ leases = {} }: NebulaRecord, run: string): [id: st
   return Object.entries(leases).filter(([id]) => id !== run);
 }
 
-/** Adds the lease of a run, and gives it the phases in `held`. */
-export function leasedRecord(record: NebulaRecord, own: OwnRun, held: ReadonlySet<string> = new Set()): NebulaRecord {
+/** Adds the lease of a run, or renews it, and gives it the phases in `kept`. */
+export function leasedRecord(record: NebulaRecord, own: OwnRun, kept: ReadonlySet<string> = new Set()): NebulaRecord {
   const { id, machine, place, leaseMs, remote, plan } = own;
-  const signs = { beats: (leaseOf(record, id)?.beats ?? 0) + 1, leaseMs, renewed: new Date().toISOString() };
-  const lease = { machine, place, process: ownIdentity(), ...signs, ...(remote !== undefined && { remote }), plan };
-  const claimed = mapRuns(record, (run, phase) => (held.has(phase) ? { ...run, claimedBy: id } : run));
+  const lease = {
+    machine,
+    place,
+    process: ownIdentity(),
+    beats: (leaseOf(record, id)?.beats ?? 0) + 1,
+    leaseMs,
+    renewed: new Date().toISOString(),
+    ...(remote !== undefined && { remote }),
+    plan,
+  };
+  const claimed = mapRuns(record, (run, phase) => (kept.has(phase) ? { ...run, claimedBy: id } : run));
   return { ...claimed, ...(remote !== undefined && { remote }), leases: { ...record.leases, [id]: lease } };
 }
 
-/** Adds a sign of life. Returns the same record if the run has no lease any more. */
+/** Renews the lease of a run. Returns the same record if the run has no lease any more. */
 export function renewedRecord(record: NebulaRecord, own: OwnRun): NebulaRecord {
   return leaseOf(record, own.id) === undefined ? record : leasedRecord(record, own);
 }
@@ -41,8 +49,8 @@ export function leaseOf({ leases = {} }: NebulaRecord, run: string): Lease | und
   return Object.hasOwn(leases, run) ? leases[run] : undefined;
 }
 
-/** Whether a run of this machine has ended without giving up its lease. Only one run at a time has a place, and this is
- *  the one. */
+/** Whether a run of this machine has ended without giving up its lease. Only one run at a time can have a place, so
+ *  another run with the place of this one has ended. */
 export function isDeadHere({ machine, place, process }: Lease, own: OwnRun): boolean {
   return machine.id === own.machine.id && (place === own.place || !isAlive(process));
 }
@@ -52,7 +60,7 @@ export function isDeadHere({ machine, place, process }: Lease, own: OwnRun): boo
 export function claimedRecord(record: NebulaRecord, id: string, by: string): NebulaRecord {
   const run = leaseOf(record, by) && runOf(record, id);
   if (run === undefined || run.state !== "waiting" || run.awaits !== undefined || isClaimed(record, run)) return record;
-  return withRun(record, id, { ...run, claimedBy: by });
+  return { ...record, phases: { ...record.phases, [id]: { ...run, claimedBy: by } } };
 }
 
 /** Whether a run that has a lease has claimed the phase. */
@@ -84,12 +92,9 @@ function lostRun(run: PhaseRun): PhaseRun {
   const { attemptFolder, awaits, ...rest } = withoutClaim(run);
   const hasStarted = run.state === "running" || awaits !== undefined;
   // Its folder is on the other machine.
-  const lost = hasStarted && attemptFolder !== undefined && lostAttempt(run, attemptFolder);
+  const lost = hasStarted &&
+    attemptFolder !== undefined && { attempt: basename(attemptFolder), machine: run.machine?.name ?? "" };
   return { ...rest, state: hasStarted ? "waiting" : run.state, ...(lost && { lost }) };
-}
-
-function lostAttempt({ machine }: PhaseRun, attemptFolder: string): PhaseRun["lost"] {
-  return { attempt: basename(attemptFolder), machine: machine?.name ?? "" };
 }
 
 /** Gives a phase back that its run has claimed and cannot start. */
@@ -104,10 +109,6 @@ function withoutClaim({ claimedBy: _, ...run }: PhaseRun): PhaseRun {
 function withoutLeases({ leases = {}, ...record }: NebulaRecord, runs: readonly string[]): NebulaRecord {
   const left = Object.entries(leases).filter(([id]) => !runs.includes(id));
   return left.length === 0 ? record : { ...record, leases: Object.fromEntries(left) };
-}
-
-function withRun(record: NebulaRecord, id: string, run: PhaseRun): NebulaRecord {
-  return { ...record, phases: { ...record.phases, [id]: run } };
 }
 
 function mapRuns(record: NebulaRecord, map: (run: PhaseRun, id: string) => PhaseRun): NebulaRecord {

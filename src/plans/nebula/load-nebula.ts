@@ -1,10 +1,11 @@
 import { readdir } from "node:fs/promises";
-import { basename, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
+import { compareText } from "../../core/text/index.ts";
 import { homeDirectory, projectRoot, readForeignText } from "../../host/index.ts";
 import type { ContentProblem } from "../../rules/index.ts";
-import { optionReason } from "../agent/index.ts";
-import type { Nebula, Phase } from "./nebula.ts";
+import { explainOption } from "../agent/index.ts";
+import type { DependencyGraph, Nebula, Phase } from "./nebula.ts";
 import type { AgentSetting, Manifest, PhaseDraft } from "./nebula-files.ts";
 
 /** A nebula as read from its folder, with the problems that were found. */
@@ -52,15 +53,22 @@ export async function loadNebula(directory: string): Promise<LoadedNebula> {
   const manifest = await parseManifest(readManifest(file, root), file);
   const { drafts, problems: unread } = await readPhases(absolute, root);
   const checked = checkPhases(drafts);
+  const noPhases: ContentProblem = {
+    file,
+    line: 1,
+    severity: "warning",
+    rule: "no-phases",
+    message: "the nebula has no phases. Put phase files, *.md, into the folder of this file",
+  };
   const agentSettings = [...manifest.agentSettings, ...drafts.flatMap((draft) => draft.agentSettings)];
   const problems = [
     ...manifest.problems,
     ...unread,
-    ...(drafts.length + unread.length === 0 ? [nothingToDo(file)] : []),
+    ...(drafts.length + unread.length === 0 ? [noPhases] : []),
     ...drafts.flatMap((draft) => draft.problems),
     ...checked.problems,
-    ...agentSettings.flatMap(optionProblem),
-  ].sort(byPlace);
+    ...agentSettings.flatMap(checkOption),
+  ].sort(compareProblems);
   const limits = [manifest, ...drafts].flatMap((each) => each.limits).filter(({ value }) => value !== 0);
   const loaded = { directory: absolute, phases: drafts.length, problems, agentSettings, limits };
   if (problems.some(({ severity }) => severity === "error")) return loaded;
@@ -76,8 +84,8 @@ export async function readNebulaName(directory: string): Promise<string> {
 }
 
 /** Reports a model or agent name that looks like an option, before anything starts. */
-function optionProblem({ file, line, key, value }: AgentSetting): ContentProblem[] {
-  const reason = /(^|\.)(model|agent)$/.test(key) && typeof value === "string" ? optionReason(value) : undefined;
+function checkOption({ file, line, key, value }: AgentSetting): ContentProblem[] {
+  const reason = /(^|\.)(model|agent)$/.test(key) && typeof value === "string" ? explainOption(value) : undefined;
   if (reason === undefined) return [];
   const message = `"${key}" is "${value}", which ${reason}`;
   return [{ file, line, severity: "error", rule: "invalid-value", message }];
@@ -92,40 +100,32 @@ function readManifest(file: string, root: string): string {
   });
 }
 
-interface ReadPhases {
-  readonly drafts: readonly PhaseDraft[];
-  readonly problems: readonly ContentProblem[];
-}
-
-async function readPhases(directory: string, root: string): Promise<ReadPhases> {
+async function readPhases(
+  directory: string,
+  root: string,
+): Promise<{ readonly drafts: readonly PhaseDraft[]; readonly problems: readonly ContentProblem[] }> {
   const { parsePhaseFile } = await import("./nebula-files.ts");
   const drafts: PhaseDraft[] = [];
   const problems: ContentProblem[] = [];
-  for (const name of (await namesIn(directory)).sort()) {
+  const names = await readdir(directory).catch((cause: NodeJS.ErrnoException) => {
+    const message = `the folder cannot be listed (${cause.code})`;
+    throw new ContextError("unreadable_input", message, { file: directory, cause });
+  });
+  for (const name of names.sort()) {
     // Files of editors and systems start with a dot.
     if (!name.endsWith(".md") || name.startsWith(".")) continue;
     const file = join(directory, name);
     const read = readForeignText(file, { within: root });
-    if (!("text" in read)) problems.push(unreadable(file, read.reason));
-    else if (!isReadme(file, read.text)) drafts.push(await parsePhaseFile(read.text, file));
+    if (!("text" in read)) problems.push(describeUnreadable(file, read.reason));
+    // A README.md is a phase only if it has front matter.
+    else if (!/^readme\.md$/i.test(name) || read.text.trimStart().startsWith("+++"))
+      drafts.push(await parsePhaseFile(read.text, file));
   }
   return { drafts, problems };
 }
 
-async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new ContextError("unreadable_input", `the folder cannot be listed (${code})`, {
-      file: directory,
-      cause: error,
-    });
-  }
-}
-
 /** A folder is only a warning, because it cannot be a phase. */
-function unreadable(file: string, reason: string): ContentProblem {
+function describeUnreadable(file: string, reason: string): ContentProblem {
   const isFolder = reason === "is a directory";
   return {
     file,
@@ -136,30 +136,22 @@ function unreadable(file: string, reason: string): ContentProblem {
   };
 }
 
-/** A README.md is a phase only if it has front matter. */
-function isReadme(file: string, text: string): boolean {
-  return /^readme\.md$/i.test(basename(file)) && !text.trimStart().startsWith("+++");
+function compareProblems(one: ContentProblem, two: ContentProblem): number {
+  return (
+    compareText(one.file, two.file) ||
+    one.line - two.line ||
+    compareText(`${one.rule}\n${one.message}`, `${two.rule}\n${two.message}`)
+  );
 }
 
-function nothingToDo(file: string): ContentProblem {
-  const message = "the nebula has no phases. Put phase files, *.md, into the folder of this file";
-  return { file, line: 1, severity: "warning", rule: "no-phases", message };
-}
-
-function byPlace(one: ContentProblem, two: ContentProblem): number {
-  if (one.file !== two.file) return one.file < two.file ? -1 : 1;
-  if (one.line !== two.line) return one.line - two.line;
-  const [a, b] = [one, two].map(({ rule, message }) => `${rule}\n${message}`);
-  return a! < b! ? -1 : a! > b! ? 1 : 0;
-}
-
-interface Parts {
-  readonly manifest: Manifest;
-  readonly drafts: readonly PhaseDraft[];
-  readonly dependencies: ReadonlyMap<string, readonly string[]>;
-}
-
-function assemble(directory: string, { manifest, drafts, dependencies }: Parts): Nebula {
+function assemble(
+  directory: string,
+  {
+    manifest,
+    drafts,
+    dependencies,
+  }: { readonly manifest: Manifest; readonly drafts: readonly PhaseDraft[]; readonly dependencies: DependencyGraph },
+): Nebula {
   const { defaults, problems: _, agentSettings: __, limits: ___, ...shared } = manifest;
   const phases = drafts.map(({ file, keys, body }): Phase => {
     const id = keys.id!;

@@ -22,36 +22,6 @@ const time = z
   .string()
   .regex(/^(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$/, 'a time such as "90s", "5m" or "1h30m"');
 
-const routingSchema = z.strictObject({
-  enabled: z.boolean().optional(),
-  tiers: z
-    .array(
-      z.strictObject({
-        name: text.optional(),
-        model: text.optional(),
-        max_score: z.number().optional(),
-      }),
-    )
-    .optional(),
-});
-
-const executionSchema = z.strictObject({
-  max_workers: whole.optional(),
-  max_context_tokens: whole.optional(),
-  gate: z.enum(gates).optional(),
-  model: text.optional(),
-  allow: z.enum(allowLevels).optional(),
-  max_budget_usd: atLeast0.optional(),
-  // Carried:
-  max_review_cycles: whole.optional(),
-  hail_timeout: time.optional(),
-  routing: routingSchema.optional(),
-  auto_decompose: z.boolean().optional(),
-  healing: z.boolean().optional(),
-  healing_max_attempts: whole.optional(),
-  healing_budget_reserve: atLeast0.optional(),
-});
-
 const manifestSchema: z.ZodType<ManifestFile> = z.strictObject({
   nebula: z.strictObject({
     name: z.string(),
@@ -67,7 +37,37 @@ const manifestSchema: z.ZodType<ManifestFile> = z.strictObject({
       assignee: text.optional(),
     })
     .optional(),
-  execution: executionSchema.optional(),
+  execution: z
+    .strictObject({
+      max_workers: whole.optional(),
+      max_context_tokens: whole.optional(),
+      gate: z.enum(gates).optional(),
+      model: text.optional(),
+      allow: z.enum(allowLevels).optional(),
+      max_budget_usd: atLeast0.optional(),
+      // Carried:
+      max_review_cycles: whole.optional(),
+      hail_timeout: time.optional(),
+      routing: z
+        .strictObject({
+          enabled: z.boolean().optional(),
+          tiers: z
+            .array(
+              z.strictObject({
+                name: text.optional(),
+                model: text.optional(),
+                max_score: z.number().optional(),
+              }),
+            )
+            .optional(),
+        })
+        .optional(),
+      auto_decompose: z.boolean().optional(),
+      healing: z.boolean().optional(),
+      healing_max_attempts: whole.optional(),
+      healing_budget_reserve: atLeast0.optional(),
+    })
+    .optional(),
   context: z
     .strictObject({
       working_dir: text.optional(),
@@ -156,9 +156,6 @@ export interface Manifest extends Omit<Nebula, "directory" | "phases"> {
   readonly limits: readonly AgentSetting[];
 }
 
-/** The default priority. 1 is the most urgent. */
-const defaultPriority = 2;
-
 export async function parseManifest(text: string, file: string): Promise<Manifest> {
   const document = await parseTomlDocument({ toml: text, firstLine: 1, sections: ["nebula"] }, manifestSchema);
   const { nebula = {}, defaults = {}, execution = {}, context = {} } = document.value;
@@ -178,21 +175,23 @@ export async function parseManifest(text: string, file: string): Promise<Manifes
     },
     defaults: {
       type: defaults.type,
-      priority: defaults.priority || defaultPriority,
+      // 1 is the most urgent.
+      priority: defaults.priority || 2,
       labels: defaults.labels ?? [],
       assignee: defaults.assignee,
     },
-    limits: settingsOf(execution, ["max_budget_usd"], { file, prefix: ["execution"], lineOf: document.lineOf }),
+    limits: pickSettings(execution, ["max_budget_usd"], { file, prefix: ["execution"], lineOf: document.lineOf }),
     agentSettings: [
-      ...agentSettings(execution, { file, prefix: ["execution"], lineOf: document.lineOf }),
-      ...agentSettings(context, { file, prefix: ["context"], lineOf: document.lineOf }),
+      ...pickAgentSettings(execution, { file, prefix: ["execution"], lineOf: document.lineOf }),
+      ...pickAgentSettings(context, { file, prefix: ["context"], lineOf: document.lineOf }),
     ],
-    problems: [...document.problems, ...requirementProblems(document)].map((problem) => ({ file, ...problem })),
+    problems: [...document.problems, ...checkRequirements(document)].map((problem) => ({ file, ...problem })),
   };
 }
 
-/** Warns about what should be done before this plan: nothing enforces it. An empty name does not stop a run either. */
-function requirementProblems({ value, lineOf }: TomlDocument<ManifestFile>): TomlProblem[] {
+/** Warns that `requires_beads` and `requires_nebulae` have no effect: nothing checks them before a run. An empty name
+ *  is only a warning, too. */
+function checkRequirements({ value, lineOf }: TomlDocument<ManifestFile>): TomlProblem[] {
   const { dependencies = {} } = value;
   return (["requires_beads", "requires_nebulae"] as const).flatMap((key) =>
     (dependencies[key] ?? []).map((name, index): TomlProblem => {
@@ -227,22 +226,23 @@ export async function parsePhaseFile(text: string, file: string): Promise<PhaseD
   const { toml, tomlLine, body } = parts;
   const { value, problems, lineOf } = await parseTomlDocument({ toml, firstLine: tomlLine }, phaseSchema);
   const isMalformed = problems.some(({ rule }) => rule === "malformed-toml");
-  const keys = isMalformed ? { id: guessId(toml) } : value;
-  const told = [...problems, ...idProblems(keys.id, lineOf)].map((problem) => ({ file, ...problem }));
-  const limits = settingsOf(keys, ["max_budget_usd"], { file, lineOf });
-  return { file, keys, body, problems: told, agentSettings: agentSettings(keys, { file, lineOf }), limits, lineOf };
-}
-
-/** Finds the id in malformed TOML. Otherwise every phase that depends on this one would report an unknown id. */
-function guessId(toml: string): string | undefined {
-  return /^[ \t]*id[ \t]*=[ \t]*["']([^"'\n]+)["']/m.exec(toml)?.[1];
+  // Finds the id in malformed TOML. Otherwise every phase that depends on this one would report an unknown id.
+  const guessId = () => /^[ \t]*id[ \t]*=[ \t]*["']([^"'\n]+)["']/m.exec(toml)?.[1];
+  const keys = isMalformed ? { id: guessId() } : value;
+  return {
+    file,
+    keys,
+    body,
+    problems: [...problems, ...checkId(keys.id, lineOf)].map((problem) => ({ file, ...problem })),
+    agentSettings: pickAgentSettings(keys, { file, lineOf }),
+    limits: pickSettings(keys, ["max_budget_usd"], { file, lineOf }),
+    lineOf,
+  };
 }
 
 /** An id must be usable as the name of folders and records. */
-const wellFormedId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
-
-function idProblems(id: string | undefined, lineOf: PhaseDraft["lineOf"]): Omit<ContentProblem, "file">[] {
-  if (id === undefined || wellFormedId.test(id)) return [];
+function checkId(id: string | undefined, lineOf: PhaseDraft["lineOf"]): Omit<ContentProblem, "file">[] {
+  if (id === undefined || /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(id)) return [];
   const message = `id ${JSON.stringify(id)} cannot name a file: use at most 100 letters A-Z, digits, dots, dashes and underscores, a letter or digit first`;
   return [{ line: lineOf(["id"]), severity: "error", rule: "invalid-id", message }];
 }
@@ -264,15 +264,14 @@ interface SettingFile {
   lineOf(path: readonly PropertyKey[]): number;
 }
 
-/** Keys of phases and of tables in nebula.toml. Add a key here before it is in the schema. */
-const agentKeys = ["model", "agent", "command", "args", "allow", "working_dir"];
-
-function agentSettings(table: object, place: SettingFile): AgentSetting[] {
+function pickAgentSettings(table: object, place: SettingFile): AgentSetting[] {
+  // Keys of phases and of tables in nebula.toml. Add a key here before it is in the schema.
+  const keys = ["model", "agent", "command", "args", "allow", "working_dir"];
   // Reading is the least that an agent can be allowed, so it widens nothing.
-  return settingsOf(table, agentKeys, place).filter(({ key, value }) => !(key.endsWith("allow") && value === "read"));
+  return pickSettings(table, keys, place).filter(({ key, value }) => !(key.endsWith("allow") && value === "read"));
 }
 
-function settingsOf(
+function pickSettings(
   table: object,
   keys: readonly string[],
   { file, prefix = [], lineOf }: SettingFile,

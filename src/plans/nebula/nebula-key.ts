@@ -24,25 +24,14 @@ type NamedNebula = Pick<Nebula, "directory" | "name">;
  * ```
  */
 export async function nebulaKey({ directory, name }: NamedNebula, env: Environment = process.env): Promise<string> {
-  const place = await placeInHistory(directory, env);
-  return place === undefined ? folderKey(directory) : namedKey(name, [place.root, place.path, name].join("\n"));
-}
-
-interface HistoryPlace {
-  /** The commit at the end of the first parents of HEAD. Merging another history does not change it. */
-  readonly root: string;
-  /** The folder's path in the repository. */
-  readonly path: string;
-}
-
-async function placeInHistory(directory: string, env: Environment): Promise<HistoryPlace | undefined> {
   const place = { root: realPath(directory), env, signal: new AbortController().signal };
   const repository = await inspectRepository(place).catch(() => undefined);
   // The first commit that a shallow clone has depends on when it was made.
-  if (repository === undefined || "refused" in repository || repository.isShallow) return undefined;
+  if (repository === undefined || "refused" in repository || repository.isShallow) return folderKey(directory);
+  // The commit at the end of the first parents of HEAD. Merging another history does not change it.
   const found = await changeGit(place, ["rev-list", "--first-parent", "--max-parents=0", "HEAD"]);
-  const root = "refused" in found || found.code !== 0 ? "" : found.stdout.trim();
-  return root === "" ? undefined : { root, path: repository.prefix };
+  const first = "refused" in found || found.code !== 0 ? "" : found.stdout.trim();
+  return first === "" ? folderKey(directory) : namedKey(name, [first, repository.prefix, name].join("\n"));
 }
 
 /** Names a folder on this machine. All paths that lead to it give the same name. */

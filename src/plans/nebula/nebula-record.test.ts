@@ -20,8 +20,8 @@ import { createCounter } from "../../core/tokens/index.ts";
 import { openSqliteStore } from "../../host/store/sqlite.ts";
 import { addToFabric, emptyFabric, renderFabric } from "../compose/index.ts";
 import type { ApplyReport } from "./application.ts";
-import { applyNebula, standingOf } from "./apply-nebula.ts";
-import { lastWords } from "./attempt-folders.ts";
+import { applyNebula, reportStates } from "./apply-nebula.ts";
+import { findOutputFile } from "./attempt-folders.ts";
 import type { Nebula } from "./nebula.ts";
 import { nebulaKey, runKey } from "./nebula-key.ts";
 import { fabricOf, type NebulaRecord, openNebulaRecord, type PhaseRun } from "./nebula-record.ts";
@@ -170,9 +170,9 @@ test("a new run does not end a process that no attempt of ours started", async (
 test("the output of a failed phase is searched only in own attempts", async () => {
   const place = { directory: folder, storeFile: storeFile(), env: env() };
   leave(own(), ended);
-  expect(lastWords(own(), place)).toEqual({ stdout: join(own(), "stdout") });
+  expect(findOutputFile(own(), place)).toEqual({ stdout: join(own(), "stdout") });
   leave(join(folder, "attempt"), ended);
-  expect(lastWords(join(folder, "attempt"), place)).toEqual({});
+  expect(findOutputFile(join(folder, "attempt"), place)).toEqual({});
 });
 
 const root = mkdtempSync(join(tmpdir(), "plimsoll-nebula-"));
@@ -375,7 +375,7 @@ test.each(["constructor", "toString", "hasOwnProperty"])(
     await openNebulaRecord(store, "plan").change((current) => resumedRecord(current, nebula));
     const read = await openNebulaRecord(store, "plan").read();
     expect(read?.phases[id]).toMatchObject({ state: "waiting", attempts: 0 });
-    expect(standingOf(nebula, undefined).phases).toMatchObject([{ id, state: "waiting", attempts: 0 }]);
+    expect(reportStates(nebula, undefined).phases).toMatchObject([{ id, state: "waiting", attempts: 0 }]);
   },
 );
 

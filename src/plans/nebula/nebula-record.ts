@@ -2,7 +2,18 @@
 
 import { ContextError } from "../../core/errors.ts";
 import type { MaintainedStore, Store } from "../../core/store/index.ts";
-import { isPlainObject } from "../../core/text/index.ts";
+import {
+  type Fields,
+  isAmount,
+  isPlainObject,
+  isText,
+  isWhole,
+  listOf,
+  mapOf,
+  objectOf,
+  readJson,
+  type ShapeCheck,
+} from "../../core/text/index.ts";
 import type { Machine, ProcessIdentity } from "../../host/index.ts";
 import type { AgentUsage } from "../agent/index.ts";
 import {
@@ -10,6 +21,7 @@ import {
   type Fabric,
   type FabricKind,
   type FabricState,
+  type NoteKind,
   noteKinds,
   type PhaseState,
   phaseStates,
@@ -21,7 +33,7 @@ export interface NebulaRecord {
   /** Name and directory are empty if a person added an entry before the first run. */
   readonly name: string;
   readonly directory: string;
-  /** The last run of each phase, by its id. */
+  /** How far each phase has come, by its id. */
   readonly phases: Readonly<Record<string, PhaseRun>>;
   readonly fabric: Fabric;
   /** The git remote of a run that was shared. Completed work may be there only. */
@@ -30,17 +42,17 @@ export interface NebulaRecord {
   readonly leases?: Readonly<Record<string, Lease>> | undefined;
 }
 
-/** What a run says of itself while it works. Other machines see by it that the run lives. */
+/** What a run writes about itself while it works, so that other machines know that it is alive. */
 export interface Lease {
   readonly machine: Machine;
   /** The folder and store of the run, as a name. On one machine, only one run at a time has it. */
   readonly place: string;
-  /** Means something on its own machine only. */
+  /** Useful only on its own machine. */
   readonly process: ProcessIdentity;
-  /** Counts signs of life. A run whose count does not grow for `leaseMs` is lost, whatever the clocks say. */
+  /** How often the lease was renewed. A run whose count does not grow for `leaseMs` is lost, whatever the clocks say. */
   readonly beats: number;
   readonly leaseMs: number;
-  /** When the last sign came, by the clock of its machine. It is for people. */
+  /** When it was last renewed, by the clock of its machine. Only for people. */
   readonly renewed: string;
   /** The git remote of a run that shares its work. Absent for a run that works alone. */
   readonly remote?: string | undefined;
@@ -65,7 +77,14 @@ export interface PhaseRun {
    *  `over_budget`. */
   readonly outcome?: string | undefined;
   /** The files of its scope at the start of its first attempt, as a hash. */
-  readonly scopeState?: ScopeState | undefined;
+  readonly scopeState?:
+    | {
+        readonly scope: readonly string[];
+        /** Where the agent works. */
+        readonly folder?: string | undefined;
+        readonly hash: string;
+      }
+    | undefined;
   /** The known agent and the model of the last attempt, which say how to read its output. */
   readonly agent?: string | undefined;
   readonly model?: string | undefined;
@@ -75,7 +94,7 @@ export interface PhaseRun {
   readonly claimedBy?: string | undefined;
   /** Where the last attempt ran. Its folder and its processes are on that machine only. */
   readonly machine?: Machine | undefined;
-  /** The attempt of a lost run. Its work may have been merged before the run could say so. */
+  /** The attempt of a lost run. Its work may have been merged before the run could record it. */
   readonly lost?: LostAttempt | undefined;
   /** All attempts that have ended, the oldest first. */
   readonly history?: readonly AttemptRecord[] | undefined;
@@ -85,13 +104,6 @@ export interface LostAttempt {
   /** The name of its folder. */
   readonly attempt: string;
   readonly machine: string;
-}
-
-interface ScopeState {
-  readonly scope: readonly string[];
-  /** Where the agent works. */
-  readonly folder?: string | undefined;
-  readonly hash: string;
 }
 
 /** One attempt that has ended. */
@@ -166,29 +178,22 @@ export function openNebulaRecord(store: Store, key: string): OpenNebulaRecord {
  *  have thousands of phases, so it remembers the text of each phase and each entry of the fabric. */
 function createWriter(): (record: NebulaRecord) => string {
   const texts = new WeakMap<object, string>();
-  const textOf = (value: object): string => {
+  const write = (value: object): string => {
     const text = texts.get(value) ?? JSON.stringify(value);
     texts.set(value, text);
     return text;
   };
-  const listOf = (list: readonly object[]) => `[${list.map(textOf).join(",")}]`;
+  /** Writes an object with some fields, and more fields that are already written. */
+  const writeWith = (some: object, fields: readonly string[]) =>
+    `${JSON.stringify(some).slice(0, -1)},${fields.join(",")}}`;
   return ({ phases, fabric, ...head }) => {
     const { entanglements, claims, discoveries, notes, ...rest } = fabric;
-    const lists = Object.entries({ entanglements, claims, discoveries, notes });
-    const runs = Object.entries(phases).map(([id, run]) => `${JSON.stringify(id)}:${textOf(run)}`);
-    return joined(head, [
-      `"phases":{${runs.join(",")}}`,
-      `"fabric":${joined(
-        rest,
-        lists.map(([kind, list]) => `"${kind}":${listOf(list)}`),
-      )}`,
-    ]);
+    const runs = Object.entries(phases).map(([id, run]) => `${JSON.stringify(id)}:${write(run)}`);
+    const lists = Object.entries({ entanglements, claims, discoveries, notes }).map(
+      ([kind, list]) => `"${kind}":[${list.map(write).join(",")}]`,
+    );
+    return writeWith(head, [`"phases":{${runs.join(",")}}`, `"fabric":${writeWith(rest, lists)}`]);
   };
-}
-
-/** Writes an object with some fields, and more whose text is known. */
-function joined(some: object, fields: readonly string[]): string {
-  return `${JSON.stringify(some).slice(0, -1)},${fields.join(",")}}`;
 }
 
 const emptyRecord: NebulaRecord = { version: 1, name: "", directory: "", phases: {}, fabric: emptyFabric };
@@ -227,137 +232,108 @@ export function fabricOf({ phases, fabric }: NebulaRecord): FabricState {
 
 /** Parses a record and checks every field. */
 function parseRecord(text: string, key: string): NebulaRecord {
-  const record = parseJson(text);
-  if (isPlainObject(record) && Number(record.version) > 1) {
+  const record = readJson(text, isPlainObject);
+  if (Number(record?.version) > 1) {
     throw new ContextError("store_newer", `the state of nebula ${key} was written by a newer plimsoll`, {
       hint: "Use that version, or another store.",
     });
   }
-  const problem = problemIn(record);
+  const problem = findProblem(record);
   if (problem === undefined) return record as unknown as NebulaRecord;
   throw new ContextError("store_corrupt", `the state of nebula ${key} cannot be read: ${problem}`, {
     hint: "The store was not changed. Name another file with --store to start again.",
   });
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
+/** A count that later counts can start from. */
+const isCount: ShapeCheck<number> = (value): value is number => isWhole(value) && value <= 1e12;
 
-type Check = (value: unknown) => boolean;
+const isMachine: ShapeCheck<Machine> = objectOf({ id: isText, name: isText });
 
-const text: Check = (value) => typeof value === "string";
-const texts: Check = (value) => Array.isArray(value) && value.every(text);
-const flag: Check = (value) => typeof value === "boolean";
-/** JSON cannot store infinity, which 1e999 becomes. */
-const amount: Check = (value) => Number.isFinite(value) && Number(value) >= 0;
-/** Later counts start here. */
-const whole: Check = (value) => Number.isSafeInteger(value) && amount(value) && Number(value) <= mostCount;
-const mostCount = 1e12;
-const optional =
-  (check: Check): Check =>
-  (value) =>
-    value === undefined || check(value);
-const oneOf =
-  (values: readonly string[]): Check =>
-  (value) =>
-    values.includes(value as string);
-
-type Checks<Shape> = { readonly [Name in keyof Required<Shape>]: Check };
-type EntryOf<Kind extends FabricKind> = Fabric[Kind][number];
-
-const machineChecks: Checks<Machine> = { id: text, name: text };
-const leaseChecks: Checks<Lease> = {
-  machine: (value) => matches(value, machineChecks),
-  place: text,
-  process: (value) => matches(value, { pid: whole, started: optional(text) }),
-  beats: whole,
-  leaseMs: whole,
-  renewed: (value) => text(value) && !Number.isNaN(Date.parse(value as string)),
-  remote: optional(text),
-  plan: text,
-};
-
-const runChecks: Checks<PhaseRun> = {
-  title: text,
-  state: oneOf(phaseStates),
-  attempts: whole,
-  promptTokens: amount,
-  seconds: amount,
-  error: optional(text),
-  attemptFolder: optional(text),
-  awaits: optional(oneOf(["review"])),
-  scopeClaims: optional(texts),
-  outcome: optional(text),
-  scopeState: optional((value) => matches(value, { scope: texts, folder: optional(text), hash: text })),
-  agent: optional(text),
-  model: optional(text),
-  budgetUsd: optional(amount),
-  claimedBy: optional(text),
-  machine: optional((value) => matches(value, machineChecks)),
-  lost: optional((value) => matches(value, { attempt: text, machine: text })),
-  history: optional((value) => Array.isArray(value) && value.every((each) => matches(each, attemptChecks))),
-};
-
-const usageChecks: Checks<AgentUsage> = { inputTokens: amount, cachedTokens: amount, outputTokens: amount };
-const attemptChecks: Checks<AttemptRecord> = {
-  attempt: whole,
-  outcome: text,
-  seconds: amount,
-  promptTokens: amount,
-  usage: optional((value) => matches(value, usageChecks)),
-  costUsd: optional(amount),
-};
-
-const entryChecks: { readonly [Kind in FabricKind]: Checks<EntryOf<Kind>> } = {
-  entanglements: { id: text, package: text, kind: text, signature: text, file: optional(text), from: text },
-  claims: { id: text, path: text, owner: text },
-  discoveries: {
-    id: text,
-    kind: text,
-    detail: text,
-    from: text,
-    affects: optional(text),
-    date: optional(text),
-    resolved: flag,
+const isLease: ShapeCheck<Lease> = objectOf(
+  {
+    machine: isMachine,
+    place: isText,
+    process: objectOf({ pid: isCount }, { started: isText }) as ShapeCheck<ProcessIdentity>,
+    beats: isCount,
+    leaseMs: isCount,
+    renewed: (value): value is string => isText(value) && !Number.isNaN(Date.parse(value)),
+    plan: isText,
   },
-  notes: { id: text, kind: oneOf(noteKinds), text, from: text },
+  { remote: isText },
+);
+
+const isAttempt: ShapeCheck<AttemptRecord> = objectOf(
+  { attempt: isCount, outcome: isText, seconds: isAmount, promptTokens: isAmount },
+  { usage: objectOf({ inputTokens: isAmount, cachedTokens: isAmount, outputTokens: isAmount }), costUsd: isAmount },
+);
+
+const isPhaseRun: ShapeCheck<PhaseRun> = objectOf(
+  {
+    title: isText,
+    state: (value): value is PhaseState => phaseStates.includes(value as PhaseState),
+    attempts: isCount,
+    promptTokens: isAmount,
+    seconds: isAmount,
+  },
+  {
+    error: isText,
+    attemptFolder: isText,
+    awaits: (value): value is "review" => value === "review",
+    scopeClaims: listOf(isText),
+    outcome: isText,
+    scopeState: objectOf({ scope: listOf(isText), hash: isText }, { folder: isText }),
+    agent: isText,
+    model: isText,
+    budgetUsd: isAmount,
+    claimedBy: isText,
+    machine: isMachine,
+    lost: objectOf({ attempt: isText, machine: isText }),
+    history: listOf(isAttempt),
+  },
+);
+
+const entryShapes: { readonly [Kind in FabricKind]: ShapeCheck<Fabric[Kind][number]> } = {
+  entanglements: objectOf(
+    { id: isText, package: isText, kind: isText, signature: isText, from: isText },
+    { file: isText },
+  ),
+  claims: objectOf({ id: isText, path: isText, owner: isText }),
+  discoveries: objectOf(
+    {
+      id: isText,
+      kind: isText,
+      detail: isText,
+      from: isText,
+      resolved: (value): value is boolean => typeof value === "boolean",
+    },
+    { affects: isText, date: isText },
+  ),
+  notes: objectOf({
+    id: isText,
+    kind: (value): value is NoteKind => noteKinds.includes(value as NoteKind),
+    text: isText,
+    from: isText,
+  }),
 };
 
 /** Returns the first problem of a record. */
-function problemIn(record: unknown): string | undefined {
-  if (!isPlainObject(record) || record.version !== 1) return "it is not a record of version 1";
+function findProblem(record: Fields | undefined): string | undefined {
+  if (record?.version !== 1) return "it is not a record of version 1";
   const { name, directory, phases, fabric, leases = {}, remote = "" } = record;
-  if (![name, directory, remote].every(text)) return "name or directory is not a text";
+  if (![name, directory, remote].every(isText)) return "name or directory is not a text";
   if (!isPlainObject(phases)) return "phases is not an object";
-  const run = Object.entries(phases).find(([, each]) => !matches(each, runChecks));
+  const run = Object.entries(phases).find(([, each]) => !isPhaseRun(each));
   if (run !== undefined) return `phase ${JSON.stringify(run[0])} is damaged`;
-  const isLease = (value: unknown) => matches(value, leaseChecks);
-  if (!isPlainObject(leases) || !Object.values(leases).every(isLease)) return "leases is damaged";
+  if (!mapOf(isLease)(leases)) return "leases is damaged";
   if (!isPlainObject(fabric) || !isPlainObject(fabric.lastIds)) return "fabric is damaged";
-  const { lastIds } = fabric;
-  return Object.entries(entryChecks)
-    .map(
-      ([kind, checks]) => problemInList(kind, fabric[kind], lastIds[kind]) ?? firstDamaged(kind, fabric[kind], checks),
-    )
-    .find((problem) => problem !== undefined);
-}
-
-function problemInList(kind: string, list: unknown, lastId: unknown): string | undefined {
-  return Array.isArray(list) && whole(lastId) ? undefined : `fabric.${kind} is damaged`;
-}
-
-function firstDamaged(kind: string, list: unknown, checks: Readonly<Record<string, Check>>): string | undefined {
-  const index = (list as readonly unknown[]).findIndex((entry) => !matches(entry, checks));
-  return index === -1 ? undefined : `fabric.${kind}[${index}] is damaged`;
-}
-
-function matches(value: unknown, checks: Readonly<Record<string, Check>>): boolean {
-  return isPlainObject(value) && Object.entries(checks).every(([name, check]) => check(value[name]));
+  for (const [kind, isEntry] of Object.entries(entryShapes)) {
+    const list = fabric[kind];
+    if (!Array.isArray(list) || !isCount(fabric.lastIds[kind])) return `fabric.${kind} is damaged`;
+    const index = list.findIndex((entry) => !isEntry(entry));
+    if (index !== -1) return `fabric.${kind}[${index}] is damaged`;
+  }
+  return undefined;
 }
 
 const answerCollection = "nebula-answers";

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createReach, type DependencyGraph, type Phase, walkDependencies, wavesOf } from "./nebula.ts";
+import { createReach, type DependencyGraph, groupWaves, type Phase, walkDependencies } from "./nebula.ts";
 
 function phase(id: string, dependsOn: string = "", priority = 2): Phase {
   const rest = { scope: [], gate: "trust" as const, labels: [] };
   return { id, title: id, file: `${id}.md`, body: "", dependsOn: [...dependsOn], priority, ...rest };
 }
 
-const idsOf = (phases: readonly Phase[]) => wavesOf(phases).map((wave) => wave.map(({ id }) => id).join(""));
+const idsOf = (phases: readonly Phase[]) => groupWaves(phases).map((wave) => wave.map(({ id }) => id).join(""));
 
 test("a phase is in the first wave after its dependencies", () => {
   expect(idsOf([phase("d", "bc"), phase("c", "a"), phase("b"), phase("a"), phase("e", "a")])).toEqual([
@@ -22,12 +22,12 @@ test("in a wave the smaller priority comes first, then the id", () => {
 });
 
 test("without phases there are no waves, and each phase of a chain is a wave", () => {
-  expect(wavesOf([])).toEqual([]);
+  expect(groupWaves([])).toEqual([]);
   const chain = Array.from({ length: 5_000 }, (_, index) => ({
     ...phase(`p${index}`),
     dependsOn: index === 0 ? [] : [`p${index - 1}`],
   }));
-  expect(wavesOf(chain)).toHaveLength(5_000);
+  expect(groupWaves(chain)).toHaveLength(5_000);
 });
 
 const graphOf = (edges: Readonly<Record<string, string>>): DependencyGraph =>

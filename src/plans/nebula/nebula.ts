@@ -68,7 +68,7 @@ export const gates = ["trust", "review", "approve", "watch"] as const;
 
 /** Groups phases into waves that can run together: each wave depends only on earlier ones. Within a wave, sorts by
  *  priority, smaller first, then by id. */
-export function wavesOf(phases: readonly Phase[]): Phase[][] {
+export function groupWaves(phases: readonly Phase[]): Phase[][] {
   const dependents = new Map<string, Phase[]>(phases.map(({ id }) => [id, []]));
   const missing = new Map<string, number>();
   for (const phase of phases) {
@@ -79,7 +79,7 @@ export function wavesOf(phases: readonly Phase[]): Phase[][] {
   const waves: Phase[][] = [];
   let next = phases.filter(({ id }) => missing.get(id) === 0);
   while (next.length > 0) {
-    const wave = next.sort(byPriority);
+    const wave = next.sort((one, two) => one.priority - two.priority || (one.id < two.id ? -1 : 1));
     waves.push(wave);
     next = [];
     for (const dependent of wave.flatMap(({ id }) => dependents.get(id)!)) {
@@ -94,12 +94,8 @@ export function wavesOf(phases: readonly Phase[]): Phase[][] {
 /** Returns these phases and all that depend on them, directly or not, in the order of `phases`. */
 export function withDependents(phases: readonly Phase[], ids: readonly string[]): Phase[] {
   const found = new Set(ids);
-  for (const phase of wavesOf(phases).flat()) if (phase.dependsOn.some((id) => found.has(id))) found.add(phase.id);
+  for (const phase of groupWaves(phases).flat()) if (phase.dependsOn.some((id) => found.has(id))) found.add(phase.id);
   return phases.filter(({ id }) => found.has(id));
-}
-
-function byPriority(one: Phase, two: Phase): number {
-  return one.priority - two.priority || (one.id < two.id ? -1 : 1);
 }
 
 /** The ids that each phase depends on. */
@@ -114,25 +110,18 @@ export interface DependencyWalk {
   readonly order: readonly string[];
 }
 
-/** How many cycles are reported. */
-const mostCycles = 20;
-
-interface Step {
-  readonly id: string;
-  /** Dependencies that were not visited yet, the smallest id last. */
-  readonly left: string[];
-}
-
-/** Finds one cycle for each dependency that closes one on a walk sorted by id. Listing all cycles could take
- *  exponential time. */
+/** Walks the graph in the order of the ids. Each dependency that leads back to a phase on the current path gives one
+ *  cycle. Returns the first 20. Listing all cycles could take exponential time. */
 export function walkDependencies(graph: DependencyGraph): DependencyWalk {
   const cycles: string[][] = [];
   const order: string[] = [];
   let moreCycles = 0;
   /** Index of an id on the path, or `done`. */
   const places = new Map<string, number>();
-  // Not recursive: a chain of phases may be longer than the stack.
-  const path: Step[] = [];
+  const done = -1;
+  // Not recursive: a chain of phases may be longer than the stack. `left` are dependencies that were not visited yet,
+  // the smallest id last.
+  const path: { readonly id: string; readonly left: string[] }[] = [];
   const enter = (id: string) => {
     places.set(id, path.length);
     path.push({ id, left: [...(graph.get(id) ?? [])].sort().reverse() });
@@ -140,8 +129,12 @@ export function walkDependencies(graph: DependencyGraph): DependencyWalk {
   const meet = (id: string) => {
     const place = places.get(id);
     if (place === undefined) enter(id);
-    else if (place !== done && cycles.length === mostCycles) moreCycles++;
-    else if (place !== done) cycles.push(smallestFirst(path.slice(place).map((step) => step.id)));
+    else if (place !== done && cycles.length === 20) moreCycles++;
+    else if (place !== done) {
+      const cycle = path.slice(place).map((step) => step.id);
+      const smallest = cycle.reduce((best, each, index) => (each < cycle[best]! ? index : best), 0);
+      cycles.push([...cycle.slice(smallest), ...cycle.slice(0, smallest)]);
+    }
   };
   for (const root of [...graph.keys()].sort()) {
     if (!places.has(root)) enter(root);
@@ -156,13 +149,6 @@ export function walkDependencies(graph: DependencyGraph): DependencyWalk {
     }
   }
   return { cycles, moreCycles, order };
-}
-
-const done = -1;
-
-function smallestFirst(cycle: readonly string[]): string[] {
-  const smallest = cycle.reduce((best, id, index) => (id < cycle[best]! ? index : best), 0);
-  return [...cycle.slice(smallest), ...cycle.slice(0, smallest)];
 }
 
 /** Returns a function that says whether one of two phases depends on the other, directly or not. `order` lists

@@ -33,7 +33,21 @@ export function openGit(root: string, env: Environment): Git {
     if (!("refused" in result)) return result;
     throw new ContextError("invalid_content", `git cannot be used: ${result.reason}`, { file: root });
   };
-  const run = (...args: readonly string[]) => runGit(attempt, root, args);
+  const run = async (...args: readonly string[]): Promise<string> => {
+    let { code, stdout, stderr } = await attempt(...args);
+    // A git of a killed run, or of another agent, may still be at work.
+    for (let tries = 0; code !== 0 && /\.lock'?: File exists/.test(stderr) && tries < 30; tries++) {
+      await sleep(100);
+      ({ code, stdout, stderr } = await attempt(...args));
+    }
+    if (code === 0) return stdout;
+    const lock = /'([^']+\.lock)'?: File exists/.exec(stderr)?.[1];
+    // In the message and not a hint, because it becomes the reason of a failed phase.
+    const reason =
+      lock && `there is a lock, ${lock}. If no git process is at work there, delete the file and use --resume`;
+    const message = `git ${args[0]} failed: ${reason ?? oneLine(stderr || stdout)}`;
+    throw new ContextError("write_failed", message, { file: root });
+  };
   return {
     run,
     attempt,
@@ -59,26 +73,10 @@ export function openGit(root: string, env: Environment): Git {
       const { stdout } = await attempt("status", "--porcelain", "--untracked-files=no", "-z");
       const names = stdout.split("\0").flatMap((record) => (record === "" ? [] : record.slice(3)));
       if (names.length === 0) return;
-      const shown = [...names.slice(0, 3), ...(names.length > 3 ? ["…"] : [])].join(", ");
-      throw new ContextError("invalid_content", `the work tree has changes that are not committed: ${shown}`, {
+      const files = [...names.slice(0, 3), ...(names.length > 3 ? ["…"] : [])].join(", ");
+      throw new ContextError("invalid_content", `the work tree has changes that are not committed: ${files}`, {
         hint: "Commit or stash them first, because agents work on commits.",
       });
     },
   };
-}
-
-const mostTries = 30;
-
-async function runGit(attempt: Git["attempt"], root: string, args: readonly string[]): Promise<string> {
-  let { code, stdout, stderr } = await attempt(...args);
-  // A git of a killed run, or of another agent, may still be at work.
-  for (let tries = 0; code !== 0 && /\.lock'?: File exists/.test(stderr) && tries < mostTries; tries++) {
-    await sleep(100);
-    ({ code, stdout, stderr } = await attempt(...args));
-  }
-  if (code === 0) return stdout;
-  const lock = /'([^']+\.lock)'?: File exists/.exec(stderr)?.[1];
-  // In the message and not a hint, because it becomes the reason of a failed phase.
-  const told = lock && `there is a lock, ${lock}. If no git process is at work there, delete the file and use --resume`;
-  throw new ContextError("write_failed", `git ${args[0]} failed: ${told ?? oneLine(stderr || stdout)}`, { file: root });
 }

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { createMemoryStore } from "../../core/store/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
 import { createPromptComposer, maxEntryLength } from "../compose/index.ts";
-import { promptSources } from "./apply-nebula.ts";
+import { readPromptSources } from "./apply-nebula.ts";
 import { writeAnswer } from "./nebula-record.ts";
 import { parseFabricBlock, phasePrompt } from "./phase-prompt.ts";
 import { freshRecord } from "./record-changes.ts";
@@ -88,7 +88,8 @@ test("the snapshot of a run fits its share, so every prompt starts with all of i
   writeFileSync(join(cwd, "AGENTS.md"), "A rule that is told at length.\n".repeat(500));
   const counter = await createCounter("bytes/4");
   const shares = { project: 0.2, fabric: 0.2, priorWork: 0.1 };
-  const sources = await promptSources(nebula, { counter, cwd, env: {}, maxContextTokens: 1_000, shares });
+  const options = { counter, cwd, env: {}, maxContextTokens: 1_000, shares };
+  const sources = (await readPromptSources(nebula, options)).sourcesOf();
   expect(sources.isProjectTruncated).toBe(true);
   expect(counter.count(sources.project)).toBeGreaterThan(370);
   expect(sources.project).toMatch(/ entries omitted\]\n```\n\n## Conventions\n\n### AGENTS\.md\n\nA rule/);
@@ -107,7 +108,7 @@ test("the budget of a run is the one that is asked for, else the nebula's, else 
   const maxTokens = async (ofNebula?: number, asked?: number) => {
     const planned = { ...nebula, execution: { maxContextTokens: ofNebula } };
     const settings = { counter, cwd, env: {}, maxContextTokens: asked };
-    return (await promptSources(planned, settings)).budget?.maxTokens;
+    return (await readPromptSources(planned, settings)).sourcesOf().budget?.maxTokens;
   };
   expect(await maxTokens(300, 200)).toBe(200);
   expect(await maxTokens(300)).toBe(300);

@@ -39,8 +39,10 @@ export interface FabricBlocks {
  *  agent may repeat. Loads YAML only if there is a block. */
 export async function parseFabricBlock(answer: string): Promise<FabricBlocks> {
   const { blocks, open } = findBlocks(answer);
+  const unclosed = "the fabric block has no closing fence and may be cut off, so it is ignored";
+  const tooLong = `fabric blocks longer than ${formatNumber(maxBlockLength)} characters are ignored`;
   const problems: ReportProblem[] = open.map((line) => ({ line, message: unclosed }));
-  if (blocks.length === 0) return { problems: describe(problems), rest: answer };
+  if (blocks.length === 0) return { problems: describeProblems(problems), rest: answer };
   const { createReportReader } = await import("./read-report.ts");
   const read = await createReportReader();
   const taken: Block[] = [];
@@ -52,28 +54,30 @@ export async function parseFabricBlock(answer: string): Promise<FabricBlocks> {
       continue;
     }
     length += block.text.length;
-    const { report, problems: found } = length > maxBlockLength ? tooLong : read(block.text);
+    if (length > maxBlockLength) {
+      problems.push({ line: block.line, message: tooLong });
+      continue;
+    }
+    const { report, problems: found } = read(block.text);
     problems.push(...found.map(({ line, message }) => ({ line: block.line + line, message })));
     if (report === undefined) continue;
     taken.push(block);
     reports.push(report);
   }
-  const told = { problems: describe(problems), rest: without(answer, taken) };
-  return reports.length === 0 ? told : { report: joined(reports), ...told };
+  const facts = { problems: describeProblems(problems), rest: removeBlocks(answer, taken) };
+  if (reports.length === 0) return facts;
+  const report = {
+    entanglements: reports.flatMap(({ entanglements = [] }) => entanglements),
+    claims: reports.flatMap(({ claims = [] }) => claims),
+    discoveries: reports.flatMap(({ discoveries = [] }) => discoveries),
+    notes: reports.flatMap(({ notes = [] }) => notes),
+    resolved: reports.flatMap(({ resolved = [] }) => resolved),
+  };
+  return { report, ...facts };
 }
 
-/** Most characters of all blocks of an answer, so that reading them takes no time. */
+/** All blocks of an answer may have this many characters together, so that reading them takes no time. */
 const maxBlockLength = 100_000;
-const tooLong = {
-  report: undefined,
-  problems: [
-    {
-      line: 0,
-      message: `fabric blocks longer than ${formatNumber(maxBlockLength)} characters are ignored`,
-    },
-  ],
-};
-const unclosed = "the fabric block has no closing fence and may be cut off, so it is ignored";
 
 interface Block {
   /** From its opening fence to after its closing fence. */
@@ -98,7 +102,9 @@ function findBlocks(answer: string): { blocks: Block[]; open: number[] } {
   const begin = (line: Line): void => {
     giveUp();
     const isFence = fenceAt(answer, line)?.canOpen === true;
-    opener = isFence && fabricFence.test(answer.slice(line.start, line.end)) ? line : undefined;
+    // The opening fence of a fabric block, also in a list item.
+    const isFabric = /^[^`~>]*[`~]{3,}[ \t]*fabric(?:[ \t]|$)/i.test(answer.slice(line.start, line.end));
+    opener = isFence && isFabric ? line : undefined;
   };
   const end = (line: Line): void => {
     if (opener === undefined) return;
@@ -107,7 +113,8 @@ function findBlocks(answer: string): { blocks: Block[]; open: number[] } {
     opener = undefined;
   };
   scanLines(answer, (line, kind) => {
-    const isMeantToClose = kind === "opener" && opener !== undefined && isCloserOf(answer, opener, line);
+    const fences = kind === "opener" && opener !== undefined ? [fenceAt(answer, opener), fenceAt(answer, line)] : [];
+    const isMeantToClose = fences[0] !== undefined && fences[1] !== undefined && closes(fences[0], fences[1]);
     if (kind === "closer" || isMeantToClose) end(line);
     else if (kind === "opener" || (kind === "code" && isNoCode && opener === undefined)) begin(line);
     if (kind === "opener" || kind === "closer") isNoCode = isMeantToClose;
@@ -116,44 +123,24 @@ function findBlocks(answer: string): { blocks: Block[]; open: number[] } {
   return { blocks, open };
 }
 
-function isCloserOf(answer: string, opener: Line, line: Line): boolean {
-  const [first, second] = [fenceAt(answer, opener), fenceAt(answer, line)];
-  return first !== undefined && second !== undefined && closes(first, second);
-}
-
-/** Matches the opening fence of a fabric block, also in a list item. */
-const fabricFence = /^[^`~>]*[`~]{3,}[ \t]*fabric(?:[ \t]|$)/i;
-
-const longestProblem = 240;
-
-function describe(problems: readonly ReportProblem[]): string[] {
+function describeProblems(problems: readonly ReportProblem[]): string[] {
   return problems
     .toSorted((one, two) => one.line - two.line)
-    .map(({ line, message }) => `line ${line}: ${shortened(printable(message))}`);
+    .map(({ line, message }) => `line ${line}: ${cutLongText(printable(message))}`);
 }
 
-function shortened(message: string): string {
-  const { text, omitted } = cutText(message, longestProblem);
+function cutLongText(message: string): string {
+  const { text, omitted } = cutText(message, 240);
   return omitted === 0 ? text : `${text}…`;
 }
 
-function without(answer: string, blocks: readonly Block[]): string {
+function removeBlocks(answer: string, blocks: readonly Block[]): string {
   if (blocks.length === 0) return answer;
   const starts = [0, ...blocks.map(({ end }) => end)];
   return starts
     .map((start, index) => answer.slice(start, blocks[index]?.start))
     .join("")
     .trimEnd();
-}
-
-function joined(reports: readonly FabricReport[]): FabricReport {
-  return {
-    entanglements: reports.flatMap(({ entanglements = [] }) => entanglements),
-    claims: reports.flatMap(({ claims = [] }) => claims),
-    discoveries: reports.flatMap(({ discoveries = [] }) => discoveries),
-    notes: reports.flatMap(({ notes = [] }) => notes),
-    resolved: reports.flatMap(({ resolved = [] }) => resolved),
-  };
 }
 
 /** The content of the block that shows an agent how to report. */
@@ -192,7 +179,9 @@ export interface PhasePrompt {
 /** Builds the prompt of a phase: context within the budget, then the whole task. */
 export async function phasePrompt(phase: Phase, record: NebulaRecord, sources: PromptSources): Promise<PhasePrompt> {
   const { nebula, counter, budget, project } = sources;
-  const task = renderTask(nebula, phase, claimsOfOthers(phase, record));
+  // Claims of phases that have not completed, and those of people.
+  const isActive = ({ owner }: Claim) => owner !== phase.id && runOf(record, owner)?.state !== "completed";
+  const task = renderTask(nebula, phase, record.fabric.claims.filter(isActive));
   if (budget === undefined) return { text: task, tokens: counter.count(task), layers: [], overflow: 0 };
   const fabric = renderFabric(fabricOf(record));
   const priorWork = await readPriorWork(phase, record, sources);
@@ -233,11 +222,15 @@ export function renderTask(
     patterns.length === 0
       ? "It has no scope: change only what the task needs"
       : `Change only files of its scope: ${patterns.join(", ")}`;
+  const list = (heading: string, items: readonly string[]): string[] => {
+    const lines = items.map(oneLine).filter((line) => line !== "");
+    return lines.length === 0 ? [] : [`## ${heading}\n\n${lines.map((line) => `- ${line}`).join("\n")}`];
+  };
   const parts = [
     `# ${oneLine(title)}`,
     ["## This phase", "", `- Id: ${id}`, `- ${own}`, ...renderClaims(claims)].join("\n"),
-    ...renderList("Goals of the whole", goals),
-    ...renderList("Constraints", constraints),
+    ...list("Goals of the whole", goals),
+    ...list("Constraints", constraints),
     ...(body === "" ? [] : [body]),
     howToReport,
   ];
@@ -251,20 +244,12 @@ export function withoutClaims(text: string): string {
 
 const claimsLabel = "Others are changing";
 
-/** How many claims of others the task names. The fabric has all of them. */
-const mostClaims = 20;
-
+/** Renders the first 20 claims of others. The fabric has all of them. */
 function renderClaims(claims: readonly Pick<Claim, "path" | "owner">[]): string[] {
   if (claims.length === 0) return [];
-  const shown = claims.slice(0, mostClaims).map(({ path, owner }) => `${code(shortened(path))} (${oneLine(owner)})`);
-  const more = claims.length - shown.length;
-  return [`- ${claimsLabel}: ${[...shown, ...(more > 0 ? [`and ${formatNumber(more)} more`] : [])].join(", ")}`];
-}
-
-/** Claims that hold now: those of phases that have not completed, and those of people. */
-function claimsOfOthers({ id }: Phase, record: NebulaRecord): Claim[] {
-  const isActive = ({ owner }: Claim) => owner !== id && runOf(record, owner)?.state !== "completed";
-  return record.fabric.claims.filter(isActive);
+  const first = claims.slice(0, 20).map(({ path, owner }) => `${code(cutLongText(path))} (${oneLine(owner)})`);
+  const more = claims.length - first.length;
+  return [`- ${claimsLabel}: ${[...first, ...(more > 0 ? [`and ${formatNumber(more)} more`] : [])].join(", ")}`];
 }
 
 /** Renders a pattern as inline code on one line. */
@@ -273,11 +258,6 @@ function code(text: string): string {
   if (!line.includes("`")) return line === "" ? "" : `\`${line}\``;
   const fence = "`".repeat(Math.max(...[...line.matchAll(/`+/g)].map(([run]) => run.length)) + 1);
   return `${fence} ${line} ${fence}`;
-}
-
-function renderList(heading: string, items: readonly string[]): string[] {
-  const lines = items.map(oneLine).filter((line) => line !== "");
-  return lines.length === 0 ? [] : [`## ${heading}\n\n${lines.map((line) => `- ${line}`).join("\n")}`];
 }
 
 const howToReport = `## How to report

@@ -65,13 +65,12 @@ function expandEntry(entry: unknown, kind: string): unknown {
   if (!isPlainObject(entry)) return entry;
   const fields = Object.entries(entry)
     .filter(([, value]) => value !== null)
-    .map(([name, value]) => [name.toLowerCase(), fieldValue(name.toLowerCase(), value)]);
+    .map(([name, value]) => {
+      const key = name.toLowerCase();
+      if (key === "affects" && Array.isArray(value) && value.every(isScalar)) return [key, value.join(", ")];
+      return [key, isScalar(value) ? String(value) : value];
+    });
   return Object.fromEntries(fields);
-}
-
-function fieldValue(name: string, value: unknown): unknown {
-  if (name === "affects" && Array.isArray(value) && value.every(isScalar)) return value.join(", ");
-  return isScalar(value) ? String(value) : value;
 }
 
 /** Returns the path with the keys as the block spells them. */
@@ -88,7 +87,10 @@ function asWritten(path: readonly PropertyKey[], input: unknown): PropertyKey[] 
 /** Removes unknown keys, and entries with any other mistake. */
 function withoutWrong(input: unknown, issues: readonly z.core.$ZodIssue[]): unknown {
   if (!isPlainObject(input)) return undefined;
-  const wrong = new Set(issues.flatMap(wrongPlaces).map((path) => JSON.stringify(path)));
+  const places = issues.flatMap((issue) =>
+    issue.code === "unrecognized_keys" ? issue.keys.map((key) => [...issue.path, key]) : [issue.path.slice(0, 2)],
+  );
+  const wrong = new Set(places.map((path) => JSON.stringify(path)));
   const kept = (value: unknown, path: readonly PropertyKey[]): unknown => {
     const isRight = ([key]: readonly [PropertyKey, unknown]) => !wrong.has(JSON.stringify([...path, key]));
     if (Array.isArray(value))
@@ -103,22 +105,17 @@ function withoutWrong(input: unknown, issues: readonly z.core.$ZodIssue[]): unkn
   return kept(input, []);
 }
 
-function wrongPlaces(issue: z.core.$ZodIssue): PropertyKey[][] {
-  return issue.code === "unrecognized_keys" ? issue.keys.map((key) => [...issue.path, key]) : [issue.path.slice(0, 2)];
-}
-
 function isScalar(value: unknown): value is string | number | boolean | bigint {
   return ["string", "number", "boolean", "bigint"].includes(typeof value);
 }
 
-/** The schema of a fabric block. */
-const limit = `a text of at most ${formatNumber(maxEntryLength)} characters`;
 const text = z
   .string()
   .trim()
   .min(1)
-  .refine((value) => value.length <= maxEntryLength, limit);
+  .refine((value) => value.length <= maxEntryLength, `a text of at most ${formatNumber(maxEntryLength)} characters`);
 
+/** The schema of a fabric block. */
 const reportSchema: z.ZodType<FabricReport> = z.strictObject({
   entanglements: listOf({ package: text, kind: text, signature: text, file: text.optional() }),
   claims: listOf({ path: text }),
@@ -196,44 +193,36 @@ export interface ReportSection {
   readonly entries: ReportPiece[];
 }
 
-interface SplitBlock {
+/** Splits any text at its keys, which have the indentation of its first line, and at their entries. `strays` are the
+ *  numbers of lines with text before the first key. */
+function splitBlock(block: string): {
   readonly sections: readonly ReportSection[];
-  /** Numbers of lines with text before the first key. */
   readonly strays: readonly number[];
-}
-
-/** Splits any text at its keys, which have the indentation of its first line, and at their entries. */
-function splitBlock(block: string): SplitBlock {
+} {
   const lines = block.split(/\r?\n/);
-  const base = indentOf(lines.find(saysSomething) ?? "");
+  const hasText = (line: string) => /^[ \t]*[^ \t#]/.test(line);
+  const base = measureIndent(lines.find(hasText) ?? "");
   const sections: ReportSection[] = [];
   const strays: number[] = [];
   for (const [index, text] of lines.entries()) {
     const line = index + 1;
-    const key = indentOf(text) === base ? keyLine.exec(text)?.[1] : undefined;
+    const key = measureIndent(text) === base ? /^[ \t]*([A-Za-z][\w-]*):(?:[ \t]|$)/.exec(text)?.[1] : undefined;
     const section = sections.at(-1);
     if (key !== undefined) sections.push({ key, head: { line, lines: [text] }, entries: [] });
     else if (section !== undefined) addLine(section, text, line);
-    else if (saysSomething(text)) strays.push(line);
+    else if (hasText(text)) strays.push(line);
   }
   return { sections, strays };
 }
 
-const keyLine = /^[ \t]*([A-Za-z][\w-]*):(?:[ \t]|$)/;
-const entryLine = /^[ \t]*-(?:[ \t]|$)/;
-
-function indentOf(line: string): number {
+function measureIndent(line: string): number {
   return line.search(/[^ \t]|$/);
-}
-
-function saysSomething(line: string): boolean {
-  return /^[ \t]*[^ \t#]/.test(line);
 }
 
 /** A list mark that is indented more than the first one of its section is part of an entry. */
 function addLine({ head, entries }: ReportSection, text: string, line: number): void {
-  const depth = indentOf(entries[0]?.lines[0] ?? text);
-  if (entryLine.test(text) && indentOf(text) <= depth) entries.push({ line, lines: [text] });
+  const depth = measureIndent(entries[0]?.lines[0] ?? text);
+  if (/^[ \t]*-(?:[ \t]|$)/.test(text) && measureIndent(text) <= depth) entries.push({ line, lines: [text] });
   else (entries.at(-1) ?? head).lines.push(text);
 }
 
@@ -286,15 +275,11 @@ interface Slot {
   lineOf(path: readonly PropertyKey[]): number;
 }
 
-interface ReadHead {
-  readonly slots: readonly Slot[];
-  /** A value that is not a list. */
-  readonly other?: unknown;
-  readonly problems: readonly ReportProblem[];
-}
-
-/** Reads the text right after a key: a list in brackets, or a mistake. */
-function readHead({ key, head }: ReportSection, readYaml: ReadYaml): ReadHead {
+/** Reads the text right after a key: a list in brackets, or a mistake. `other` is a value that is not a list. */
+function readHead(
+  { key, head }: ReportSection,
+  readYaml: ReadYaml,
+): { readonly slots: readonly Slot[]; readonly other?: unknown; readonly problems: readonly ReportProblem[] } {
   const { input, problems, lineOf } = readYaml(head.lines.join("\n"));
   const [problem] = problems;
   if (problem !== undefined) return { slots: [], problems: [inBlock(problem, head)] };

@@ -2,7 +2,6 @@
 
 import { formatNumber } from "../../core/text/index.ts";
 import {
-  type AddedReport,
   addWhatFits,
   type Claim,
   emptyFabric,
@@ -21,8 +20,21 @@ const unstarted = { state: "waiting", attempts: 0, promptTokens: 0, seconds: 0 }
 /** Starts from the beginning. Keeps what people added to the fabric and drops what phases reported. */
 export function freshRecord(record: NebulaRecord | undefined, nebula: Nebula): NebulaRecord {
   const phases = nebula.phases.map(({ id, title }) => [id, { title, ...unstarted }]);
-  const fabric = fabricOfPeople(record?.fabric ?? emptyFabric);
-  return { ...headOf(nebula), phases: Object.fromEntries(phases), fabric };
+  const fabric = record?.fabric ?? emptyFabric;
+  const isOfPerson = ({ from }: { readonly from: string }) => from === person;
+  return {
+    version: 1,
+    name: nebula.name,
+    directory: nebula.directory,
+    phases: Object.fromEntries(phases),
+    fabric: {
+      entanglements: fabric.entanglements.filter(isOfPerson),
+      claims: fabric.claims.filter(({ owner }) => owner === person),
+      discoveries: fabric.discoveries.filter(isOfPerson),
+      notes: fabric.notes.filter(isOfPerson),
+      lastIds: fabric.lastIds,
+    },
+  };
 }
 
 /** Keeps phases that completed or are in `running`; all others wait again. Removes phases that are no longer in the
@@ -46,7 +58,7 @@ export function resumedRecord(
     (sofar, phase) => withoutOldScope(sofar, phase, runs[phase.id]),
     withoutClaims(record.fabric, ({ owner }) => !owners.has(owner)),
   );
-  return { ...headOf(nebula), phases: runs, fabric };
+  return { version: 1, name: nebula.name, directory: nebula.directory, phases: runs, fabric };
 }
 
 /** Lets phases run again: they wait, and everything that they reported is removed. What their attempts cost stays,
@@ -80,23 +92,8 @@ function withoutClaims(fabric: Fabric, isGone: (claim: Claim) => boolean): Fabri
   return claims.length === fabric.claims.length ? fabric : { ...fabric, claims };
 }
 
-function headOf({ name, directory }: Nebula): Pick<NebulaRecord, "version" | "name" | "directory"> {
-  return { version: 1, name, directory };
-}
-
 /** The reporter of entries by people, which `plimsoll fabric add` uses outside of a phase. */
 export const person = "person";
-
-function fabricOfPeople(fabric: Fabric): Fabric {
-  const isTheirs = ({ from }: { readonly from: string }) => from === person;
-  return {
-    entanglements: fabric.entanglements.filter(isTheirs),
-    claims: fabric.claims.filter(({ owner }) => owner === person),
-    discoveries: fabric.discoveries.filter(isTheirs),
-    notes: fabric.notes.filter(isTheirs),
-    lastIds: fabric.lastIds,
-  };
-}
 
 export interface Start
   extends Pick<PhaseRun, "agent" | "model" | "budgetUsd" | "scopeState" | "claimedBy" | "machine"> {
@@ -118,7 +115,7 @@ export function startedRecord(record: NebulaRecord, phase: Phase, start: Start):
   const claims = scope.filter((path) => path.trim() !== "" && path.length <= maxEntryLength);
   const report = { claims: claims.map((path) => ({ path })) };
   const before = withoutOldScope(record.fabric, phase, runOf(record, id));
-  const { fabric, ids, omitted } = withReport(before, id, { report });
+  const { fabric, ids, omitted } = addReport(before, id, { report });
   const kept = { ...start, scopeClaims: ids.claims, ...(history !== undefined && { history }) };
   const run: PhaseRun = { title, state: "running", attempts, seconds: 0, ...kept };
   return { record: { ...record, phases: { ...record.phases, [id]: run }, fabric }, omitted };
@@ -139,9 +136,6 @@ export interface End {
   readonly awaits?: PhaseRun["awaits"];
 }
 
-/** A phase that a person resumes more often keeps its newest attempts. */
-const mostAttempts = 100;
-
 /** Records the end of a phase, its reports and the phases that it blocks, in one step. */
 export function endedRecord(record: NebulaRecord, { id, title }: Phase, end: End): ChangedRecord {
   const { state, seconds, error, blocked = [], awaits } = end;
@@ -149,54 +143,47 @@ export function endedRecord(record: NebulaRecord, { id, title }: Phase, end: End
   const { claimedBy, scopeState, ...rest } = before;
   // Nobody compares the files of a completed phase again, and every write stores the whole record.
   const kept = { ...rest, ...(state !== "completed" && scopeState !== undefined && { scopeState }) };
-  const verdict = isVerdict(end.outcome) && { outcome: end.outcome };
-  // Whoever asks a person about it still has it.
+  // The agent ended by itself, and its work does not count.
+  const isRejected = ["denied", "unchanged", "over_budget"].includes(end.outcome ?? "");
+  const verdict = isRejected && { outcome: end.outcome };
+  // The run that asks a person about the phase keeps it.
   const asked = awaits && { awaits, ...(claimedBy !== undefined && { claimedBy }) };
   const ended = { ...(error !== undefined && { error }), ...verdict, ...asked };
   // An attempt that a person reviews ends twice, and its cost counts once.
   const earlier = (kept.history ?? []).filter(({ attempt }) => attempt !== kept.attempts);
-  const history = [...earlier, attemptOf(kept, end)].slice(-mostAttempts);
+  const { outcome = state, usage, costUsd } = end;
+  const attempt: AttemptRecord = {
+    attempt: kept.attempts,
+    outcome,
+    seconds,
+    promptTokens: kept.promptTokens,
+    ...(usage !== undefined && { usage }),
+    ...(costUsd !== undefined && { costUsd }),
+  };
+  // A phase that was resumed more often keeps its newest attempts.
+  const history = [...earlier, attempt].slice(-100);
   const run: PhaseRun = { ...kept, state, seconds, ...ended, history };
   const blockedRuns = blocked.map((each) => {
     const before = runOf(record, each) ?? { title: each, ...unstarted };
     return [each, { ...before, state: "blocked", error: `${id} did not complete.` }];
   });
   const phases = { ...record.phases, [id]: run, ...Object.fromEntries(blockedRuns) };
-  const { fabric, omitted } = withReport(record.fabric, id, end);
+  const { fabric, omitted } = addReport(record.fabric, id, end);
   return { record: { ...record, phases, fabric }, omitted };
 }
 
-/** Whether an agent ended by itself and its work does not count. */
-function isVerdict(outcome: string | undefined): outcome is string {
-  return outcome === "denied" || outcome === "unchanged" || outcome === "over_budget";
-}
-
-function attemptOf(run: Pick<PhaseRun, "attempts" | "promptTokens">, end: End): AttemptRecord {
-  const { state, outcome = state, seconds, usage, costUsd } = end;
-  return {
-    ...{ attempt: run.attempts, outcome, seconds, promptTokens: run.promptTokens },
-    ...(usage !== undefined && { usage }),
-    ...(costUsd !== undefined && { costUsd }),
-  };
-}
-
-interface Reported extends AddedReport {
-  readonly omitted?: string | undefined;
-}
-
 /** Adds a report. Leaves out what does not fit, and notes that if a note fits. */
-function withReport(fabric: Fabric, id: string, { report = {}, date }: Pick<End, "report" | "date">): Reported {
+function addReport(
+  fabric: Fabric,
+  id: string,
+  { report = {}, date }: Pick<End, "report" | "date">,
+): Omit<FittedReport, "omitted"> & { readonly omitted?: string } {
   const fitted = addWhatFits(fabric, report, { from: id, date });
-  const omitted = describeOmitted(fitted.omitted);
   const { ids } = fitted;
-  if (omitted === undefined) return { fabric: fitted.fabric, ids };
+  const counts = Object.entries(fitted.omitted).filter(([, count]) => count > 0);
+  if (counts.length === 0) return { fabric: fitted.fabric, ids };
+  const kinds = counts.map(([kind, count]) => `${formatNumber(count)} of its ${kind}`).join(", ");
+  const omitted = `the fabric is full. Left out: ${kinds}. It keeps at most ${formatNumber(maxEntries)} of each kind`;
   const note = { kind: "failure" as const, text: omitted };
   return { fabric: addWhatFits(fitted.fabric, { notes: [note] }, { from: id }).fabric, ids, omitted };
-}
-
-function describeOmitted(omitted: FittedReport["omitted"]): string | undefined {
-  const counts = Object.entries(omitted).filter(([, count]) => count > 0);
-  if (counts.length === 0) return undefined;
-  const kinds = counts.map(([kind, count]) => `${formatNumber(count)} of its ${kind}`).join(", ");
-  return `the fabric is full. Left out: ${kinds}. It keeps at most ${formatNumber(maxEntries)} of each kind`;
 }

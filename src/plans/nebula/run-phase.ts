@@ -4,38 +4,28 @@
 import { basename } from "node:path";
 import { didYouMean, formatNumber, messageOf } from "../../core/text/index.ts";
 import { type Environment, readGit } from "../../host/index.ts";
-import { type AgentEnd, type AgentRun, judgeEnd, readScopeState, saidOn, startAgent } from "../agent/index.ts";
+import {
+  type AgentEnd,
+  type AgentRun,
+  findSpokenStream,
+  judgeEnd,
+  readScopeState,
+  startAgent,
+} from "../agent/index.ts";
 import type { FabricReport } from "../compose/index.ts";
 import type { Application } from "./application.ts";
-import { lastWords } from "./attempt-folders.ts";
+import { findOutputFile } from "./attempt-folders.ts";
 import type { AdoptedAgent } from "./begin-run.ts";
 import { claimedRecord, type OwnRun, unclaimedRecord } from "./leases.ts";
 import type { Phase } from "./nebula.ts";
-import { type LostAttempt, type NebulaRecord, type PhaseRun, readAnswer, runOf, writeAnswer } from "./nebula-record.ts";
+import { type NebulaRecord, type PhaseRun, readAnswer, runOf, writeAnswer } from "./nebula-record.ts";
 import { openGit } from "./open-git.ts";
 import { type FabricBlocks, type PhasePrompt, parseFabricBlock, phasePrompt } from "./phase-prompt.ts";
 import { type ChangedRecord, type End, endedRecord, type Start, startedRecord } from "./record-changes.ts";
 import { dollars, type Grant, grantFor, spentOn } from "./spending.ts";
 
-/** Works on phases, each until its end is in the record and in the schedule. */
-export interface PhaseRunner {
-  /** Runs a phase, unless another machine was faster. */
-  run(phase: Phase): Promise<void>;
-  /** Waits for an agent of the last run. If it failed while no run was watching, its phase runs again. */
-  followAdopted(phase: Phase, agent: AdoptedAgent): Promise<void>;
-  /** Asks about finished work that nobody had approved when the last run ended. */
-  reviewAgain(phase: Phase): Promise<void>;
-}
-
-export function createPhaseRunner(application: Application): PhaseRunner {
-  return {
-    run: (phase) => runPhase(phase, application),
-    followAdopted: (phase, agent) => followAdopted(phase, agent, application),
-    reviewAgain: (phase) => reviewAgain(phase, application),
-  };
-}
-
-async function runPhase(phase: Phase, application: Application): Promise<void> {
+/** Runs a phase until its end is in the record and in the schedule, unless another machine was faster. */
+export async function runPhase(phase: Phase, application: Application): Promise<void> {
   const { schedule, stop, record, own } = application;
   const claimed = await claimPhase(phase, application);
   if (claimed === undefined) return schedule.leave(phase.id);
@@ -49,8 +39,8 @@ async function runPhase(phase: Phase, application: Application): Promise<void> {
   return startPhase(phase, { ...prepared, last: runOf(claimed, phase.id) }, application);
 }
 
-/** Claims a phase. Returns undefined if another run has it, or has run it. A run that works alone writes its claim
- *  together with the start: every write stores the whole record. */
+/** Claims a phase. Returns undefined if another run has claimed it or has already run it. Every write stores the whole
+ *  record, so a run that works alone writes its claim only later, together with the start. */
 async function claimPhase({ id }: Phase, { record, own }: Application): Promise<NebulaRecord | undefined> {
   if (own.remote === undefined) {
     const current = await record.read();
@@ -71,21 +61,26 @@ function ownedRecord(current: NebulaRecord, id: string, own: OwnRun): NebulaReco
   return runOf(record, id)?.claimedBy === own.id ? record : undefined;
 }
 
-interface Prepared extends Opened {
+interface Prepared {
+  readonly folder: string;
+  readonly scopeState: PhaseRun["scopeState"];
   readonly prompt: PhasePrompt;
 }
 
 /** Composes the prompt of a phase and opens its folder. Returns a sentence if the remote cannot be reached, and `done` if
  *  a lost machine had merged its work. */
 async function preparePhase(phase: Phase, before: NebulaRecord, application: Application): Promise<Prepared | string> {
-  const { worktrees, own } = application;
+  const { worktrees, own, options, sources, onEvent } = application;
   const last = runOf(before, phase.id);
   const lost = own.remote === undefined ? undefined : last?.lost;
   try {
     // A worktree here is older than the last attempt.
     if (lost !== undefined) await worktrees?.close(phase);
     if (lost !== undefined && (await worktrees?.takeOver(phase, lost))) {
-      await completeLost(phase, lost, application);
+      const message = `its work was merged before ${lost.machine} was lost, so it does not run again`;
+      onEvent({ event: "notice", phase: phase.id, message });
+      const answer = (await readAnswer(options.store, { key: sources.key, phase: phase.id })) ?? "";
+      await recordCompleted(phase, { outcome: "completed", answer, seconds: 0 }, application);
       return "done";
     }
     const opened = await openFolder(phase, last, application);
@@ -96,39 +91,50 @@ async function preparePhase(phase: Phase, before: NebulaRecord, application: App
   }
 }
 
-/** Completes a phase whose machine was lost after it had merged the work, and before it could say so. */
-async function completeLost(phase: Phase, { machine }: LostAttempt, application: Application): Promise<void> {
-  const { options, sources, onEvent } = application;
-  const message = `its work was merged before ${machine} was lost, so it does not run again`;
-  onEvent({ event: "notice", phase: phase.id, message });
-  const answer = (await readAnswer(options.store, { key: sources.key, phase: phase.id })) ?? "";
-  return recordCompleted(phase, { outcome: "completed", answer, seconds: 0 }, application);
-}
-
 async function startPhase(
   phase: Phase,
   { prompt, folder, scopeState, last }: Prepared & { readonly last: PhaseRun | undefined },
   application: Application,
 ): Promise<void> {
-  const { onEvent, attempts, stop, options, own, watched } = application;
+  const { onEvent, attempts, stop, options, own, watched, sources } = application;
   const attemptFolder = attempts.newFolder(phase.id, (last?.attempts ?? 0) + 1);
-  const { command, env, timeoutMs, maxOutputBytes, agent: preset } = options;
-  const here = { claimedBy: own.id, machine: own.machine };
   const model = options.model(phase);
-  const start = { promptTokens: prompt.tokens, attemptFolder, scopeState, agent: preset, model, ...here };
+  const start = {
+    promptTokens: prompt.tokens,
+    attemptFolder,
+    scopeState,
+    agent: options.agent,
+    model,
+    claimedBy: own.id,
+    machine: own.machine,
+  };
   const { after, refusal, budgetUsd } = await recordStart(phase, start, application);
   if (refusal !== undefined) return holdPhase(phase, refusal, application);
-  const truncated = prompt.layers.filter((layer) => layer.truncated).map(({ name }) => name);
-  const cuts = { truncated, overflow: prompt.overflow };
-  onEvent({ event: "started", phase: phase.id, ...factsOf(after, phase.id), adopted: false, ...cuts });
-  const signal = AbortSignal.any([stop.signal, watched.signalOf(phase.id)]);
+  onEvent({
+    event: "started",
+    phase: phase.id,
+    ...readCounts(after, phase.id),
+    adopted: false,
+    truncated: prompt.layers.filter((layer) => layer.truncated).map(({ name }) => name),
+    overflow: prompt.overflow,
+  });
   const agent = startAgent({
-    command: command(phase, { budgetUsd, folder }),
+    command: options.command(phase, { budgetUsd, folder }),
     prompt: prompt.text,
     folder: attemptFolder,
     cwd: folder,
-    env: { ...env, ...environmentOf(phase, attemptFolder, application) },
-    ...{ timeoutMs, maxOutputBytes, signal },
+    // `plimsoll fabric` reads these variables.
+    env: {
+      ...options.env,
+      PLIMSOLL_NEBULA: sources.nebula.directory,
+      PLIMSOLL_PHASE: phase.id,
+      PLIMSOLL_STORE: options.storeFile,
+      ...(model !== undefined && { PLIMSOLL_MODEL: model }),
+      ...attempts.environment(attemptFolder),
+    },
+    timeoutMs: options.timeoutMs,
+    maxOutputBytes: options.maxOutputBytes,
+    signal: AbortSignal.any([stop.signal, watched.signalOf(phase.id)]),
   });
   const isOld = last?.attemptFolder !== undefined && (last.machine === undefined || last.machine.id === own.machine.id);
   await Promise.all([
@@ -137,39 +143,30 @@ async function startPhase(
   ]);
 }
 
-/** Opens the folder of a phase and returns the files of its scope in it. */
-async function openFolder(phase: Phase, last: PhaseRun | undefined, application: Application): Promise<Opened> {
+/** Opens the folder of a phase. `scopeState` describes the files of its scope before the first attempt in this folder:
+ *  a later attempt may finish what a killed one began, so it is compared with that state, too. */
+async function openFolder(
+  phase: Phase,
+  last: PhaseRun | undefined,
+  application: Application,
+): Promise<Omit<Prepared, "prompt">> {
   const { worktrees, bases, options, stop } = application;
-  const folder = folderOf(phase, application);
+  const { scope } = phase;
+  const folder = findFolder(phase, application);
   const isWatched = phase.gate === "review" || phase.gate === "watch";
-  // What is left here is not of the last attempt.
+  // A worktree on this machine is then not from the last attempt, so it is removed.
   const isElsewhere = last?.machine !== undefined && last.machine.id !== application.own.machine.id;
   if (isElsewhere || !last?.attempts) await worktrees?.close(phase);
   const opened = await worktrees?.open(phase);
   if (opened !== undefined) bases.set(phase.id, opened.base);
   else if (isWatched) bases.set(phase.id, await readHead(folder, options.env, stop.signal));
+  if (scope.length === 0) return { folder, scopeState: undefined };
   const known = opened?.isNew ? undefined : last?.scopeState;
-  return { folder, scopeState: await firstState(phase, known, folder) };
-}
-
-interface Opened {
-  readonly folder: string;
-  readonly scopeState: PhaseRun["scopeState"];
-}
-
-/** Returns the files of a phase's scope at the start of its first attempt in this folder. A later attempt may finish
- *  what a killed one began, so its own start does not count. */
-async function firstState(
-  { scope }: Phase,
-  known: PhaseRun["scopeState"],
-  folder: string,
-): Promise<PhaseRun["scopeState"]> {
-  if (scope.length === 0) return undefined;
   const isSame = known?.scope.join("\n") === scope.join("\n") && known.folder === folder;
-  return isSame ? known : { scope, folder, hash: await readScopeState(folder, scope) };
+  return { folder, scopeState: isSame ? known : { scope, folder, hash: await readScopeState(folder, scope) } };
 }
 
-function folderOf(phase: Phase, { worktrees, options }: Application): string {
+function findFolder(phase: Phase, { worktrees, options }: Application): string {
   return worktrees?.folderOf(phase) ?? options.cwd;
 }
 
@@ -211,29 +208,18 @@ async function holdPhase(phase: Phase, error: string, application: Application):
   onEvent({ event: "notice", phase: phase.id, message: `not started: ${error}` });
 }
 
-/** Environment variables for the agent, which `plimsoll fabric` reads. */
-function environmentOf(
-  phase: Phase,
-  attemptFolder: string,
-  { sources, options, attempts }: Application,
-): Record<string, string> {
-  const model = options.model(phase);
-  return {
-    PLIMSOLL_NEBULA: sources.nebula.directory,
-    PLIMSOLL_PHASE: phase.id,
-    PLIMSOLL_STORE: options.storeFile,
-    ...(model !== undefined && { PLIMSOLL_MODEL: model }),
-    ...attempts.environment(attemptFolder),
-  };
-}
-
 /** An agent with the folder of its attempt, if that is known. */
 type FollowedAgent = AgentRun & { readonly attemptFolder?: string | undefined };
 
 async function followPhase(phase: Phase, agent: FollowedAgent, application: Application): Promise<void> {
-  const { end, isOurs } = await settledEnd(phase, agent, application);
+  const { end, isOurs } = await settleEnd(phase, agent, application);
   if (!isOurs) return giveUp(phase, application);
-  return end.outcome === "completed" ? completePhase(phase, end, application) : failPhase(phase, end, application);
+  if (end.outcome === "completed") return completePhase(phase, end, application);
+  if (end.outcome !== "interrupted")
+    return recordFailure(phase, { ...pickFacts(end), error: describeFailure(end) }, application);
+  // An interrupted phase waits for the next run.
+  await recordEnd(phase, { ...pickFacts(end), state: "waiting", error: end.error }, application);
+  return application.schedule.hold(phase.id);
 }
 
 /** Whether the phase still belongs to this run. */
@@ -252,7 +238,7 @@ async function giveUp(phase: Phase, { worktrees, schedule, onEvent }: Applicatio
 
 /** Ends what the agent of a phase left behind, and judges how it really ended, also if an earlier run started it.
  *  `isOurs` says whether the phase still belongs to this run. */
-async function settledEnd(
+async function settleEnd(
   phase: Phase,
   agent: FollowedAgent,
   application: Application,
@@ -262,7 +248,7 @@ async function settledEnd(
   if (agent.attemptFolder !== undefined) await attempts.endLeftovers(agent.attemptFolder);
   const current = await record.read();
   const run = current && runOf(current, phase.id);
-  const { scope, hash, folder = folderOf(phase, application) } = run?.scopeState ?? {};
+  const { scope, hash, folder = findFolder(phase, application) } = run?.scopeState ?? {};
   const isChanged = scope === undefined ? undefined : (await readScopeState(folder, scope)) !== hash;
   const { prices } = options;
   const judged = judgeEnd(end, { agent: run?.agent, model: run?.model, prices, scope, isChanged });
@@ -275,22 +261,24 @@ async function settledEnd(
   return { end: { ...judged, outcome: "over_budget", error, hint }, isOurs };
 }
 
-async function followAdopted(phase: Phase, agent: AdoptedAgent, application: Application): Promise<void> {
+/** Waits for an agent of the last run. If it failed while no run was watching, its phase runs again. */
+export async function followAdopted(phase: Phase, agent: AdoptedAgent, application: Application): Promise<void> {
   const { record, onEvent, schedule } = application;
   const current = await record.read();
   if (current !== undefined)
-    onEvent({ event: "started", phase: phase.id, ...factsOf(current, phase.id), adopted: true });
+    onEvent({ event: "started", phase: phase.id, ...readCounts(current, phase.id), adopted: true });
   const end = await agent.end;
   const wasMissed = !agent.wasRunning || end.outcome === "lost";
   const attemptFolder = current && runOf(current, phase.id)?.attemptFolder;
   const followed = { ...agent, attemptFolder };
   if (!wasMissed || end.outcome === "completed") return followPhase(phase, followed, application);
-  const { end: missed } = await settledEnd(phase, followed, application);
-  await recordEnd(phase, { ...factsOfEnd(missed), state: "waiting", error: missed.error }, application);
+  const { end: missed } = await settleEnd(phase, followed, application);
+  await recordEnd(phase, { ...pickFacts(missed), state: "waiting", error: missed.error }, application);
   schedule.again(phase.id);
 }
 
-async function reviewAgain(phase: Phase, application: Application): Promise<void> {
+/** Asks about finished work that nobody had approved when the last run ended. */
+export async function reviewAgain(phase: Phase, application: Application): Promise<void> {
   const { options, sources, record } = application;
   const answer = (await readAnswer(options.store, { key: sources.key, phase: phase.id })) ?? "";
   const { seconds = 0, history } = runOf((await record.read())!, phase.id) ?? {};
@@ -303,7 +291,7 @@ async function completePhase(phase: Phase, end: AgentEnd, application: Applicati
   const { sources, options, onEvent, bases } = application;
   await writeAnswer(options.store, { key: sources.key, phase: phase.id }, end.answer);
   if (phase.gate === "watch")
-    onEvent({ event: "shown", phase: phase.id, folder: folderOf(phase, application), base: bases.get(phase.id) });
+    onEvent({ event: "shown", phase: phase.id, folder: findFolder(phase, application), base: bases.get(phase.id) });
   return acceptPhase(phase, end, application);
 }
 
@@ -313,10 +301,10 @@ type Answered = EndFacts & Pick<AgentEnd, "answer">;
 async function acceptPhase(phase: Phase, end: Answered, application: Application): Promise<void> {
   const { options, schedule, onEvent, bases } = application;
   const { id, gate } = phase;
-  const work = { folder: folderOf(phase, application), base: bases.get(id), answer: end.answer };
+  const work = { folder: findFolder(phase, application), base: bases.get(id), answer: end.answer };
   if (gate !== "review") return recordCompleted(phase, end, application);
   // Recorded first: a kill during the question must not run the phase again.
-  await recordEnd(phase, { ...factsOfEnd(end), state: "waiting", awaits: "review" }, application);
+  await recordEnd(phase, { ...pickFacts(end), state: "waiting", awaits: "review" }, application);
   if (await options.approve(phase, work)) return recordCompleted(phase, end, application);
   onEvent({ event: "held", phase: id, gate });
   schedule.hold(id);
@@ -328,21 +316,26 @@ async function recordCompleted(phase: Phase, end: Answered, application: Applica
   const refusal = await keepWork(phase, application);
   if (refusal !== undefined) {
     if (!(await isOurs(phase, application))) return giveUp(phase, application);
-    return recordFailure(phase, { ...factsOfEnd(end), outcome: "failed", error: refusal }, application);
+    return recordFailure(phase, { ...pickFacts(end), outcome: "failed", error: refusal }, application);
   }
   const blocks = await parseFabricBlock(end.answer);
-  const report = withProblems(blocks, phase.id);
+  const report = noteProblems(blocks, phase.id);
   const isResolving = (report.resolved ?? []).length > 0;
   const known = isResolving ? ((await application.record.read())?.fabric.discoveries ?? []) : [];
-  const isRecorded = await recordEnd(phase, { ...factsOfEnd(end), state: "completed", report }, application);
+  const isRecorded = await recordEnd(phase, { ...pickFacts(end), state: "completed", report }, application);
   if (!isRecorded) return giveUp(phase, application);
   await application.worktrees?.close(phase);
   schedule.end(phase.id, "completed");
   const notices = [
     ...(end.answer.trim() === "" ? ["its answer is empty, so phases that depend on it get nothing"] : []),
-    ...firstOf(blocks.problems),
-    ...unknownAffected(blocks.report, sources.nebula.phases),
-    ...unknownResolved(blocks.report, known),
+    ...blocks.problems.slice(0, maxProblems),
+    ...(blocks.problems.length > maxProblems
+      ? [`… and ${formatNumber(blocks.problems.length - maxProblems)} more`]
+      : []),
+    ...findUnknownIds(blocks.report, {
+      phases: sources.nebula.phases.map(({ id }) => id),
+      discoveries: known.map(({ id }) => id),
+    }),
   ];
   for (const message of notices) onEvent({ event: "notice", phase: phase.id, message });
 }
@@ -366,7 +359,7 @@ async function keepWork(phase: Phase, application: Application): Promise<string 
 
 /** Adds a note about unreadable fabric blocks. They do not fail the phase, and others see that they need not wait for
  *  the report. */
-function withProblems({ report, problems: [first, ...more] }: FabricBlocks, id: string): FabricReport {
+function noteProblems({ report, problems: [first, ...more] }: FabricBlocks, id: string): FabricReport {
   if (first === undefined) return report ?? {};
   const how = report === undefined ? "could not be read" : "could be read only partly";
   const others = more.length === 0 ? "" : `, and ${formatNumber(more.length)} more`;
@@ -374,48 +367,28 @@ function withProblems({ report, problems: [first, ...more] }: FabricBlocks, id: 
   return { ...report, notes: [...(report?.notes ?? []), { kind: "failure", text }] };
 }
 
-/** How many problems are shown. */
-const mostProblems = 20;
+/** How many problems of each kind are reported. */
+const maxProblems = 20;
 
-function firstOf(problems: readonly string[]): string[] {
-  const more = problems.length - mostProblems;
-  return [...problems.slice(0, mostProblems), ...(more > 0 ? [`… and ${formatNumber(more)} more`] : [])];
-}
-
-function unknownAffected({ discoveries = [] }: FabricReport = {}, phases: readonly Phase[]): string[] {
-  const ids = phases.map(({ id }) => id);
-  const named = new Set(
-    discoveries.flatMap(({ affects = [] }) =>
-      [affects]
-        .flat()
-        .join()
-        .split(/\s*,\s*/),
-    ),
-  );
-  named.delete("");
-  return [...named]
-    .filter((id) => !ids.includes(id))
-    .slice(0, mostProblems)
-    .map((id) => {
-      const meant = didYouMean(id, ids);
+/** Returns a sentence for each phase or discovery in a report that does not exist. */
+function findUnknownIds(
+  { discoveries = [], resolved = [] }: FabricReport = {},
+  known: { readonly phases: readonly string[]; readonly discoveries: readonly string[] },
+): string[] {
+  const lists = discoveries.map(({ affects = [] }) => [affects].flat().join());
+  const affected = new Set(lists.flatMap((list) => list.split(/\s*,\s*/)));
+  affected.delete("");
+  const unknownPhases = [...affected].filter((id) => !known.phases.includes(id));
+  const unknownDiscoveries = resolved.filter((id) => !known.discoveries.includes(id));
+  return [
+    ...unknownPhases.slice(0, maxProblems).map((id) => {
+      const meant = didYouMean(id, known.phases);
       return `it reports a discovery that affects "${id}", which is not a phase of this nebula${meant === undefined ? "" : `. ${meant}`}`;
-    });
-}
-
-function unknownResolved({ resolved = [] }: FabricReport = {}, known: readonly { readonly id: string }[]): string[] {
-  return resolved
-    .filter((id) => !known.some((each) => each.id === id))
-    .slice(0, mostProblems)
-    .map((id) => `it resolves "${id}", which is not a discovery of this nebula`);
-}
-
-/** Records a failure. An interrupted phase waits for the next run instead. */
-async function failPhase(phase: Phase, end: AgentEnd, application: Application): Promise<void> {
-  if (end.outcome === "interrupted") {
-    await recordEnd(phase, { ...factsOfEnd(end), state: "waiting", error: end.error }, application);
-    return application.schedule.hold(phase.id);
-  }
-  return recordFailure(phase, { ...factsOfEnd(end), error: describeFailure(end) }, application);
+    }),
+    ...unknownDiscoveries
+      .slice(0, maxProblems)
+      .map((id) => `it resolves "${id}", which is not a discovery of this nebula`),
+  ];
 }
 
 async function recordFailure(phase: Phase, failure: Omit<Ended, "state">, application: Application): Promise<void> {
@@ -425,25 +398,21 @@ async function recordFailure(phase: Phase, failure: Omit<Ended, "state">, applic
   for (const each of blocked) onEvent({ event: "blocked", phase: each, by: phase.id });
 }
 
-const shownLines = 5;
-const shownCharacters = 1_000;
-
-/** Describes a failure with the last lines of output. */
+/** Describes a failure with the last 5 lines of output. */
 function describeFailure({ error = "The agent failed.", hint, stderr, answer }: AgentEnd): string {
-  // The agent ended by itself, so its last words are not about the failure.
+  // The agent ended by itself, so its last output is not about the failure.
   if (hint !== undefined) return `${error} ${hint}`;
-  const said = { stderr, stdout: answer };
-  const stream = saidOn(said);
+  const output = { stderr, stdout: answer };
+  const stream = findSpokenStream(output);
   if (stream === undefined) return error;
-  const lines = said[stream].trimEnd().split("\n").slice(-shownLines).join("\n").slice(-shownCharacters);
-  return `${error}\n${lines}`;
+  return `${error}\n${output[stream].trimEnd().split("\n").slice(-5).join("\n").slice(-1_000)}`;
 }
 
 type Ended = Omit<End, "date"> & { readonly state: "completed" | "failed" | "waiting" };
 
 type EndFacts = Pick<AgentEnd, "outcome" | "seconds" | "usage" | "costUsd">;
 
-function factsOfEnd({ outcome, seconds, usage, costUsd }: EndFacts): EndFacts {
+function pickFacts({ outcome, seconds, usage, costUsd }: EndFacts): EndFacts {
   return { outcome, seconds, usage, costUsd };
 }
 
@@ -453,33 +422,34 @@ async function recordEnd(phase: Phase, end: Ended, application: Application): Pr
   const change = (current: NebulaRecord) => endedRecord(current, phase, { ...end, date });
   const { after, isOurs } = await changeRecord(phase, application, change);
   if (!isOurs) return false;
+  // A person is asked about the work next.
+  if (end.awaits !== undefined) return true;
   const { state, seconds, error, usage, costUsd } = end;
-  const { promptTokens } = factsOf(after, phase.id);
-  const { outcome } = runOf(after, phase.id) ?? {};
+  const { outcome, attemptFolder } = runOf(after, phase.id) ?? {};
   const { options, sources, onEvent } = application;
   const place = { ...options, directory: sources.nebula.directory };
-  const words = state === "failed" ? lastWords(runOf(after, phase.id)?.attemptFolder, place) : {};
-  // The question about it follows.
-  if (end.awaits !== undefined) return true;
-  const cost = { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) };
-  const facts = { state, ...(outcome !== undefined && { outcome }), seconds, promptTokens, ...cost };
-  onEvent({ event: "ended", phase: phase.id, ...facts, error, ...words });
+  onEvent({
+    event: "ended",
+    phase: phase.id,
+    state,
+    ...(outcome !== undefined && { outcome }),
+    seconds,
+    promptTokens: readCounts(after, phase.id).promptTokens,
+    ...(usage !== undefined && { usage }),
+    ...(costUsd !== undefined && { costUsd }),
+    error,
+    ...(state === "failed" && findOutputFile(attemptFolder, place)),
+  });
   return true;
 }
 
-interface Changed {
-  readonly after: NebulaRecord;
-  /** False if another run has taken the phase. Then nothing was changed. */
-  readonly isOurs: boolean;
-}
-
 /** Changes the record in one step if the phase still belongs to this run, and reports what did not fit into the
- *  fabric. */
+ *  fabric. Otherwise changes nothing, and `isOurs` is false. */
 async function changeRecord(
   phase: Phase,
   { record, onEvent, own }: Application,
   change: (current: NebulaRecord) => ChangedRecord,
-): Promise<Changed> {
+): Promise<{ readonly after: NebulaRecord; readonly isOurs: boolean }> {
   let [isOurs, omitted]: [boolean, string?] = [false];
   const after = await record.change((current) => {
     const owned = ownedRecord(current, phase.id, own);
@@ -492,7 +462,7 @@ async function changeRecord(
   return { after, isOurs };
 }
 
-function factsOf(record: NebulaRecord, id: string): { attempt: number; promptTokens: number } {
+function readCounts(record: NebulaRecord, id: string): { attempt: number; promptTokens: number } {
   const { attempts = 0, promptTokens = 0 } = runOf(record, id) ?? {};
   return { attempt: attempts, promptTokens };
 }

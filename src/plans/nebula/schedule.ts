@@ -18,7 +18,7 @@ export interface Schedule {
   hold(id: string): void;
   /** Leaves a running phase to another machine, which was faster. */
   leave(id: string): void;
-  /** Learns how a phase stands that does not run here. */
+  /** Updates the state of a phase that does not run here. */
   see(id: string, state: "running" | "waiting" | "completed" | "failed"): void;
 }
 
@@ -30,10 +30,17 @@ export function createSchedule(
 ): Schedule {
   const states = new Map<string, PhaseState>(phases.map(({ id }) => [id, statesSoFar.get(id) ?? "waiting"]));
   const places = new Map(phases.map(({ id }, place) => [id, place]));
-  const dependents = dependentsOf(phases);
+  const dependents = new Map<string, string[]>();
+  for (const { id, dependsOn } of phases) {
+    for (const each of new Set(dependsOn)) dependents.set(each, [...(dependents.get(each) ?? []), id]);
+  }
   const missing = new Map<string, number>();
   const ready: number[] = [];
-  const offer = (id: string) => insertSorted(ready, places.get(id)!);
+  const offer = (id: string) => {
+    const place = places.get(id)!;
+    const before = ready.findIndex((each) => each > place);
+    ready.splice(before === -1 ? ready.length : before, 0, place);
+  };
   for (const { id, dependsOn } of phases) {
     const open = new Set(dependsOn.filter((each) => states.get(each) !== "completed"));
     missing.set(id, open.size);
@@ -52,7 +59,7 @@ export function createSchedule(
   };
   const end = (id: string, state: "completed" | "failed") => {
     states.set(id, state);
-    if (state === "failed") return block(id, { dependents, states });
+    if (state === "failed") return blockDependents(id, { dependents, states });
     for (const dependent of dependents.get(id) ?? []) meet(dependent);
     return [];
   };
@@ -93,26 +100,14 @@ export function createSchedule(
   };
 }
 
-function dependentsOf(phases: readonly ScheduledPhase[]): ReadonlyMap<string, readonly string[]> {
-  const dependents = new Map<string, string[]>();
-  for (const { id, dependsOn } of phases) {
-    for (const each of new Set(dependsOn)) dependents.set(each, [...(dependents.get(each) ?? []), id]);
-  }
-  return dependents;
-}
-
-function insertSorted(places: number[], place: number): void {
-  const before = places.findIndex((each) => each > place);
-  places.splice(before === -1 ? places.length : before, 0, place);
-}
-
-interface Graph {
-  readonly dependents: ReadonlyMap<string, readonly string[]>;
-  readonly states: Map<string, PhaseState>;
-}
-
 /** Returns the blocked phases in the order in which they are reached. Completed phases stay completed. */
-function block(id: string, { dependents, states }: Graph): string[] {
+function blockDependents(
+  id: string,
+  {
+    dependents,
+    states,
+  }: { readonly dependents: ReadonlyMap<string, readonly string[]>; readonly states: Map<string, PhaseState> },
+): string[] {
   const blocked: string[] = [];
   const pending = [...(dependents.get(id) ?? [])];
   for (let each = pending.shift(); each !== undefined; each = pending.shift()) {
@@ -152,7 +147,7 @@ export async function runPool(pool: Pool, running: readonly Promise<void>[] = []
   const working = new Set<Promise<void>>();
   const admitted = new Set<string>();
   const track = (work: Promise<void>, sets: readonly Set<Promise<void>>[]) => {
-    // Work that fails stays, so that the next look at all work finds the error.
+    // Failed work stays in the sets, so that the next `Promise.race` over them rejects with its error.
     const tracked: Promise<void> = work.then(() => {
       for (const set of sets) set.delete(tracked);
     });
@@ -160,8 +155,13 @@ export async function runPool(pool: Pool, running: readonly Promise<void>[] = []
   };
   const start = (id: string) => {
     const answer = admitted.has(id) ? undefined : pool.ask(id);
-    if (answer === undefined) track(pool.run(id), [active, working]);
-    else track(admit(id, answer, { schedule, admitted }), [active]);
+    if (answer === undefined) return track(pool.run(id), [active, working]);
+    const admit = async () => {
+      if (!(await answer)) return schedule.hold(id);
+      admitted.add(id);
+      schedule.again(id);
+    };
+    track(admit(), [active]);
   };
   const startAll = () => {
     while (working.size < maxWorkers && !stop.signal.aborted) {
@@ -185,15 +185,4 @@ export async function runPool(pool: Pool, running: readonly Promise<void>[] = []
     await Promise.allSettled(active);
     throw error;
   }
-}
-
-interface Admission {
-  readonly schedule: Schedule;
-  readonly admitted: Set<string>;
-}
-
-async function admit(id: string, answer: Promise<boolean>, { schedule, admitted }: Admission): Promise<void> {
-  if (!(await answer)) return schedule.hold(id);
-  admitted.add(id);
-  schedule.again(id);
 }

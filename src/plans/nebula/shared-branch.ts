@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ContextError } from "../../core/errors.ts";
 import { oneLine } from "../../core/text/index.ts";
-import type { GitRemote } from "../../host/index.ts";
+import type { GitRemote } from "./git-remote.ts";
 import type { Phase } from "./nebula.ts";
 import type { LostAttempt } from "./nebula-record.ts";
 import type { Git } from "./open-git.ts";
@@ -45,9 +45,6 @@ export interface SharedBranchOptions extends Sharing {
   readonly merged: Git;
 }
 
-/** Several machines may push at the same time. */
-const mostTries = 50;
-
 export function openSharedBranch(options: SharedBranchOptions): SharedBranch {
   const { remote, branch, branchOf, git, merged } = options;
   let last: string | undefined;
@@ -64,13 +61,15 @@ export function openSharedBranch(options: SharedBranchOptions): SharedBranch {
     last = tip;
     return tip;
   };
-  /** Pushes what `change` commits, until nobody else pushes in between. `change` returns false to stop. */
+  /** Lets `change` commit on top of the remote's branch, and pushes that. If another machine has pushed meanwhile,
+   *  starts again from its commit. `change` returns false to stop. */
   const publish = async (change: (tip: string) => Promise<boolean>) => {
     for (let tries = 1; ; tries++) {
       const tip = await update();
       if (!(await change(tip))) return;
       if (await remote.move(branch, { from: tip, to: (await merged.run("rev-parse", "HEAD")).trim() })) return;
-      if (tries === mostTries) throw new Error(`other machines were faster ${mostTries} times`);
+      // Several machines may push at the same time.
+      if (tries === 50) throw new Error("other machines were faster 50 times");
       await sleep(Math.random() * 100 * Math.min(tries, 10));
     }
   };
@@ -79,10 +78,13 @@ export function openSharedBranch(options: SharedBranchOptions): SharedBranch {
     update,
     async merge(phase, { commit, attempt, isOurs }) {
       await remote.replace(branchOf(phase), commit);
+      const { id, title } = phase;
+      const message = `Merge phase ${id}: ${oneLine(title)}\n\nPlimsoll-Phase: ${id}\nPlimsoll-Attempt: ${attempt}`;
       let refusal: string | undefined;
       await publish(async (tip) => {
         if ((await merged.run("rev-list", "-1", commit, "--not", tip)).trim() === "") return false;
-        refusal = (await isOurs()) ? await merged.merge(commit, mergeMessage(phase, attempt)) : takenOver;
+        const takenOver = "another machine has taken the phase over";
+        refusal = (await isOurs()) ? await merged.merge(commit, message) : takenOver;
         return refusal === undefined;
       });
       return refusal;
@@ -93,28 +95,16 @@ export function openSharedBranch(options: SharedBranchOptions): SharedBranch {
         await merged.run("commit", "--quiet", "--allow-empty", "--no-verify", "--no-gpg-sign", "-m", message);
         return true;
       });
-      const grep = ["--fixed-strings", `--grep=${attemptTrailer(lost.attempt)}`];
+      const grep = ["--fixed-strings", `--grep=Plimsoll-Attempt: ${lost.attempt}`];
       return (await merged.run("log", "-1", "--first-parent", "--format=%H", ...grep, "HEAD")).trim() !== "";
     },
   };
 }
 
-const takenOver = "another machine has taken the phase over";
-
-function mergeMessage({ id, title }: Phase, attempt: string): string {
-  return `Merge phase ${id}: ${oneLine(title)}\n\nPlimsoll-Phase: ${id}\n${attemptTrailer(attempt)}`;
-}
-
-function attemptTrailer(attempt: string): string {
-  return `Plimsoll-Attempt: ${attempt}`;
-}
-
-/** How long the machine that starts a run may take to push its branch. */
-const mostStartMs = 60_000;
-
 async function startBranch({ git, resume, remote, joins, branch }: SharedBranchOptions): Promise<string> {
   const local = await git.commitOf(`refs/heads/${branch}`);
-  const deadline = performance.now() + mostStartMs;
+  // The machine that starts a run has a minute to push its branch.
+  const deadline = performance.now() + 60_000;
   let tip = await remote.fetch(branch);
   for (; tip === undefined && joins && performance.now() < deadline; tip = await remote.fetch(branch)) await sleep(500);
   if (tip === undefined && joins) {

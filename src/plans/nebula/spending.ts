@@ -15,8 +15,9 @@ export interface Grant {
   readonly refusal?: string | undefined;
 }
 
-/** Grants the next attempt of a phase what is left of its own limit and its part of what is left for all phases. Phases
- *  that run at the same time share the rest, so that together they stay within it. */
+/** Returns what the next attempt of a phase may cost: at most what is left of the phase's own limit, and at most a
+ *  share of what is left of the nebula's limit. Phases that may run at the same time get equal shares, so that together
+ *  they stay within the limit. */
 export function grantFor(
   { id, maxBudgetUsd: ownLimit }: Phase,
   record: NebulaRecord,

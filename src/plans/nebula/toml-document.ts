@@ -28,18 +28,16 @@ export interface TomlProblem {
   readonly message: string;
 }
 
-export interface TomlText {
-  readonly toml: string;
-  /** The line of the file where the text begins. */
-  readonly firstLine: number;
-  /** Tables that are empty if the text does not have them. */
-  readonly sections?: readonly string[];
-}
-
 type Table = Record<string, unknown>;
 
+/** Parses a TOML text. `firstLine` is the line of the file where it begins, and `sections` are tables that are empty if
+ *  the text does not have them. */
 export async function parseTomlDocument<Value>(
-  { toml, firstLine, sections = [] }: TomlText,
+  {
+    toml,
+    firstLine,
+    sections = [],
+  }: { readonly toml: string; readonly firstLine: number; readonly sections?: readonly string[] },
   schema: z.ZodType<Value>,
 ): Promise<TomlDocument<Value>> {
   const read = readToml(toml, firstLine);
@@ -62,10 +60,8 @@ export async function parseTomlDocument<Value>(
   return { value: table as PartOf<Value>, problems, lineOf };
 }
 
-/** The largest text that is read, in bytes. People write less by hand. */
-const mostBytes = 256 * 1024;
 /** How deep tables and lists may be nested: code that walks them recurses as deep. */
-const mostLevels = 64;
+const maxLevels = 64;
 
 function readToml(toml: string, firstLine: number): { table: Table } | { problem: TomlProblem } {
   const malformed = (message: string, line = 1): { problem: TomlProblem } => ({
@@ -77,16 +73,17 @@ function readToml(toml: string, firstLine: number): { table: Table } | { problem
     },
   });
   const bytes = Buffer.byteLength(toml);
-  if (bytes > mostBytes) return malformed(`${formatNumber(bytes)} bytes, more than 256 KB are not read`);
+  // People write less by hand.
+  if (bytes > 256 * 1024) return malformed(`${formatNumber(bytes)} bytes, more than 256 KB are not read`);
   try {
-    const options = { integersAsBigInt: "asNeeded", maxDepth: mostLevels } as const;
+    const options = { integersAsBigInt: "asNeeded", maxDepth: maxLevels } as const;
     const table = parse(toml.replace(/^\uFEFF/, ""), options);
-    return isTooDeep(table) ? malformed(`nested too deeply: more than ${mostLevels} levels`) : { table };
+    return isTooDeep(table) ? malformed(`nested too deeply: more than ${maxLevels} levels`) : { table };
   } catch (error) {
-    const { message, line = 1, column = 1 } = error as TomlFault;
+    const { message, line = 1, column = 1 } = error as Error & { readonly line?: number; readonly column?: number };
     const [what = ""] = message.replace(/^Invalid TOML document: /, "").split("\n");
     const rest = (toml.split("\n")[line - 1] ?? "").slice(column - 1).trim();
-    return malformed(`${what}${likelyCause(what, rest)}`, line);
+    return malformed(`${what}${guessCause(what, rest)}`, line);
   }
 }
 
@@ -94,20 +91,14 @@ function readToml(toml: string, firstLine: number): { table: Table } | { problem
 function isTooDeep(table: Table): boolean {
   let level: unknown[] = [table];
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > mostLevels) return true;
+    if (depth > maxLevels) return true;
     level = level.flatMap((value) => (Array.isArray(value) || isTable(value) ? Object.values(value) : []));
   }
   return false;
 }
 
-interface TomlFault {
-  readonly message: string;
-  readonly line?: number;
-  readonly column?: number;
-}
-
-/** Explains the usual mistakes of people who know YAML better. `rest` is the line from the fault on. */
-function likelyCause(what: string, rest: string): string {
+/** Explains the usual mistakes of people who know YAML better. `rest` is the line, starting at the mistake. */
+function guessCause(what: string, rest: string): string {
   if (what === "invalid value" && /^(#|$)/.test(rest)) return ": the value is missing. Write one, or leave the key out";
   if (what === "invalid value" && !/^[-+.]?\d/.test(rest)) return '. Texts need quotes: "…"';
   return rest.startsWith(":") ? '. Write key = "value"' : "";
@@ -136,34 +127,31 @@ function leaveOut(table: Table, issue: z.core.$ZodIssue): void {
   }
 }
 
-/** The parts of a phase file. */
-interface FrontMatter {
-  readonly toml: string;
-  /** The line on which the TOML starts, from 1. */
-  readonly tomlLine: number;
-  readonly body: string;
-}
-
-/** Why the front matter cannot be read. */
-interface NoFrontMatter {
-  readonly line: number;
-  readonly rule: "missing-front-matter" | "unclosed-front-matter";
-  readonly message: string;
-}
-
-const delimiter = /^\+\+\+[ \t]*$/;
-
 /** Splits a phase file at its first two lines `+++`. Only white space may come before the first one. A delimiter is
- *  a whole line, so `+++` inside a text closes nothing. */
-export function splitFrontMatter(text: string): FrontMatter | NoFrontMatter {
+ *  a whole line, so `+++` inside a text closes nothing. `tomlLine` is the line on which the TOML starts, from 1. Returns
+ *  a problem if there is no front matter. */
+export function splitFrontMatter(text: string):
+  | { readonly toml: string; readonly tomlLine: number; readonly body: string }
+  | {
+      readonly line: number;
+      readonly rule: "missing-front-matter" | "unclosed-front-matter";
+      readonly message: string;
+    } {
   // JavaScript's white space includes the byte order mark.
   const start = text.search(/\S/);
-  const line = lineAt(text, Math.max(start, 0));
-  const opening = lineEnd(text, Math.max(start, 0));
+  const line = text.slice(0, Math.max(start, 0)).split("\n").length;
+  const opening = findLineEnd(text, Math.max(start, 0));
   const first = start === -1 ? "" : text.slice(start, opening);
-  if (!isDelimiter(first)) return missing(line, first.trim());
+  const isDelimiter = (written: string) => /^\+\+\+[ \t]*\r?$/.test(written);
+  if (!isDelimiter(first)) {
+    const isYaml = first.trim() === "---";
+    const message = isYaml
+      ? 'the front matter must be TOML between two lines "+++", such as title = "…". This one starts with "---", so it is YAML'
+      : 'no front matter. A phase file starts with a line "+++", then TOML with id and title';
+    return { line, rule: "missing-front-matter", message };
+  }
   for (let from = opening + 1; from <= text.length; ) {
-    const end = lineEnd(text, from);
+    const end = findLineEnd(text, from);
     if (isDelimiter(text.slice(from, end))) {
       return { toml: text.slice(opening + 1, from), tomlLine: line + 1, body: text.slice(end).trim() };
     }
@@ -176,24 +164,8 @@ export function splitFrontMatter(text: string): FrontMatter | NoFrontMatter {
   };
 }
 
-function missing(line: number, first: string): NoFrontMatter {
-  const message =
-    first === "---"
-      ? 'the front matter must be TOML between two lines "+++", such as title = "…". This one starts with "---", so it is YAML'
-      : 'no front matter. A phase file starts with a line "+++", then TOML with id and title';
-  return { line, rule: "missing-front-matter", message };
-}
-
-/** Offset of the next line break, or of the end of the text. */
-function lineEnd(text: string, from: number): number {
+/** Returns the offset of the next line break, or of the end of the text. */
+function findLineEnd(text: string, from: number): number {
   const end = text.indexOf("\n", from);
   return end === -1 ? text.length : end;
-}
-
-function isDelimiter(line: string): boolean {
-  return delimiter.test(line.endsWith("\r") ? line.slice(0, -1) : line);
-}
-
-function lineAt(text: string, offset: number): number {
-  return text.slice(0, offset).split("\n").length;
 }

@@ -1,5 +1,5 @@
-/** Keeps the lease of a run, and watches other runs of the same nebula. A run is lost if its count of signs does not
- *  grow for the length of its lease. Only time that passes here counts, so clocks may differ. */
+/** Renews the lease of a run, and watches other runs of the same nebula. A run is lost if it does not renew its lease for
+ *  the length of that lease. Only time that passes here counts, so clocks may differ. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApplyEvent } from "./application.ts";
 import {
@@ -33,38 +33,45 @@ export interface WatchOptions {
   onEvent(event: ApplyEvent): void;
 }
 
-/** Signs of life in the length of a lease. Some may be late or fail. */
-const signsOfLease = 4;
-
-/** How long a phase that another machine has completed goes unnoticed. */
-const mostLookMs = 500;
+/** How often a lease is renewed during its length. Some renewals may be late or fail. */
+const renewalsPerLease = 4;
 
 /** Starts to renew the lease, and to look at others if the run shares its work. */
 export function watchRun({ own, record, stop, onEvent }: WatchOptions): WatchedRun {
-  const lookMs = own.remote === undefined ? own.leaseMs / signsOfLease : Math.min(own.leaseMs / 10, mostLookMs);
+  // A phase that another machine has completed is noticed after half a second at the latest.
+  const lookMs = own.remote === undefined ? own.leaseMs / renewalsPerLease : Math.min(own.leaseMs / 10, 500);
   const observe = createObserver(own, 2 * lookMs);
-  const tell = createTeller(own, onEvent);
+  const notice = (message: string) => onEvent({ event: "notice", message });
+  const reportChanges = createReporter(own, onEvent);
   const claims = createClaims(own);
   const keep = createKeeper(own, { record, lookMs });
   let [last, schedule]: [NebulaRecord?, Schedule?] = [];
   const endLost = async (kept: NebulaRecord, gone: Leases) => {
     if (gone.length === 0) return kept;
-    const after = await record.change((before) => withoutLost(before, gone));
-    for (const [id, lease] of gone) if (leaseOf(after, id) === undefined) tell.lost(lease);
+    const after = await record.change((before) => {
+      // Ends only the leases that have not been renewed meanwhile.
+      const lost = gone.flatMap(([id, { beats }]) => (leaseOf(before, id)?.beats === beats ? id : []));
+      return lost.length === 0 ? before : lostLeases(before, lost);
+    });
+    for (const [id, { machine, leaseMs }] of gone) {
+      if (leaseOf(after, id) === undefined)
+        notice(`the run on ${machine.name} has given no sign for ${leaseMs / 1000} s: its phases start again`);
+    }
     return after;
   };
   const look = async () => {
     const kept = await keep();
     if (kept === undefined || stop.signal.aborted) return;
     if (leaseOf(kept, own.id) === undefined) {
-      tell.replaced(otherLeases(kept, own.id));
+      const names = otherLeases(kept, own.id).map(([, { machine }]) => machine.name);
+      notice(`${names.join(", ")} has begun another run of this nebula, so this one ends`);
       return stop.abort();
     }
     if (own.remote === undefined) return;
     const current = await endLost(kept, observe(kept));
     claims.check(current);
-    if (schedule !== undefined) see(current, own, schedule);
-    tell.changes(current);
+    if (schedule !== undefined) updateSchedule(current, own, schedule);
+    reportChanges(current);
     last = current;
   };
   let turn: Promise<void> = Promise.resolve();
@@ -72,40 +79,48 @@ export function watchRun({ own, record, stop, onEvent }: WatchOptions): WatchedR
     turn = turn.then(look, look);
     return turn;
   };
-  const loop = repeat(lookNext, { everyMs: lookMs, mostErrorMs: own.leaseMs });
+  const loop = repeat(lookNext, { everyMs: lookMs, maxErrorMs: own.leaseMs });
   return {
     signalOf: claims.signalOf,
     follow(followed, current) {
       schedule = followed;
-      if (own.remote !== undefined) see(current, own, followed);
+      if (own.remote !== undefined) updateSchedule(current, own, followed);
     },
     async areBusy() {
-      // If the store is away, the next looks decide.
+      // If the store cannot be read now, the others count as busy until a later look succeeds.
       const hasLooked = await lookNext().then(
         () => true,
         () => false,
       );
-      return !hasLooked || (last !== undefined && hasOtherClaims(last, own.id));
+      if (!hasLooked || last === undefined) return !hasLooked;
+      const seen = last;
+      return Object.values(seen.phases).some((run) => run.claimedBy !== own.id && isClaimed(seen, run));
     },
     change: loop.next,
     async end() {
       await loop.stop();
-      // If the store fails, others find the lease without an owner, and wait for its end.
+      // If the store fails, other runs wait until the lease ends.
       await record.change((before) => endedLease(before, own.id)).catch(() => {});
     },
   };
 }
 
-/** Returns a function that renews the lease when it is time, and returns the record. It takes a lease again that others
- *  took for lost, unless they have begun a run that this one cannot share. */
+/** Returns a function that renews the lease when it is time, and returns the record. If others have ended the lease as
+ *  lost, it takes the lease again, unless they have begun a run that this one cannot share. */
 function createKeeper(
   own: OwnRun,
   { record, lookMs }: { readonly record: OpenNebulaRecord; readonly lookMs: number },
 ): () => Promise<NebulaRecord | undefined> {
   let renewedMs = performance.now();
-  const takeAgain = (before: NebulaRecord) => (canShare(before, own) ? leasedRecord(before, own) : before);
+  const takeAgain = (before: NebulaRecord) => {
+    // All other runs must share their work, and run the same plan.
+    const canShare = otherLeases(before, own.id).every(
+      ([, { remote, plan }]) => remote !== undefined && own.remote !== undefined && plan === own.plan,
+    );
+    return canShare ? leasedRecord(before, own) : before;
+  };
   return async () => {
-    const isDue = performance.now() - renewedMs >= own.leaseMs / signsOfLease - lookMs / 2;
+    const isDue = performance.now() - renewedMs >= own.leaseMs / renewalsPerLease - lookMs / 2;
     const current = isDue ? await record.change((before) => renewedRecord(before, own)) : await record.read();
     if (isDue) renewedMs = performance.now();
     const isGone = current !== undefined && leaseOf(current, own.id) === undefined;
@@ -113,20 +128,13 @@ function createKeeper(
   };
 }
 
-/** Ends the leases that have not been renewed since. */
-function withoutLost(record: NebulaRecord, leases: Leases): NebulaRecord {
-  const lost = leases.flatMap(([id, { beats }]) => (leaseOf(record, id)?.beats === beats ? id : []));
-  return lost.length === 0 ? record : lostLeases(record, lost);
-}
-
-interface Claims {
-  /** Returns a signal that aborts when the phase belongs to another run. */
+/** Watches the phases that this run has claimed. `signalOf` returns a signal that aborts when the phase belongs to
+ *  another run. A record may have been read before the claim, so the phase counts as taken only when two records in a
+ *  row show another owner, or none. */
+function createClaims({ id: run }: OwnRun): {
   signalOf(id: string): AbortSignal;
   check(record: NebulaRecord): void;
-}
-
-/** A record may be older than a claim, so only the second one that shows another owner counts. */
-function createClaims({ id: run }: OwnRun): Claims {
+} {
   const claims = new Map<string, { readonly controller: AbortController; misses: number }>();
   return {
     signalOf(id) {
@@ -143,13 +151,11 @@ function createClaims({ id: run }: OwnRun): Claims {
   };
 }
 
-interface Loop {
-  /** Resolves after the next turn. Rejects if turns have failed for too long. */
-  next(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-function repeat(turn: () => Promise<void>, { everyMs, mostErrorMs }: { everyMs: number; mostErrorMs: number }): Loop {
+/** Repeats a turn until `stop`. `next` resolves after the next turn, and rejects if turns have failed for too long. */
+function repeat(
+  turn: () => Promise<void>,
+  { everyMs, maxErrorMs }: { readonly everyMs: number; readonly maxErrorMs: number },
+): { next(): Promise<void>; stop(): Promise<void> } {
   const stop = new AbortController();
   const waiting = new Set<{ resolve(): void; reject(error: unknown): void }>();
   let goodMs = performance.now();
@@ -160,7 +166,7 @@ function repeat(turn: () => Promise<void>, { everyMs, mostErrorMs }: { everyMs: 
       for (const each of waiting) each.resolve();
     } catch (error) {
       // A store may be away for a while.
-      if (performance.now() - goodMs < mostErrorMs) return;
+      if (performance.now() - goodMs < maxErrorMs) return;
       for (const each of waiting) each.reject(error);
     }
     waiting.clear();
@@ -189,13 +195,13 @@ function repeat(turn: () => Promise<void>, { everyMs, mostErrorMs }: { everyMs: 
 
 type Leases = readonly (readonly [id: string, lease: Lease])[];
 
-/** Returns a function that finds lost runs in a record. A pause of this process, as in a laptop that sleeps, counts as
- *  one look: the others could not be seen during it. */
-function createObserver(own: OwnRun, mostStepMs: number): (record: NebulaRecord) => Leases {
+/** Returns a function that finds lost runs in a record. If this process was paused, as in a laptop that sleeps, the
+ *  pause counts as at most `maxStepMs`, because other runs could not be seen during it. */
+function createObserver(own: OwnRun, maxStepMs: number): (record: NebulaRecord) => Leases {
   const seen = new Map<string, { readonly beats: number; unseenMs: number }>();
   let lookedMs = performance.now();
   return (record) => {
-    const stepMs = Math.min(performance.now() - lookedMs, mostStepMs);
+    const stepMs = Math.min(performance.now() - lookedMs, maxStepMs);
     lookedMs = performance.now();
     return otherLeases(record, own.id).filter(([id, lease]) => {
       const known = seen.get(id);
@@ -210,20 +216,8 @@ function createObserver(own: OwnRun, mostStepMs: number): (record: NebulaRecord)
   };
 }
 
-/** Whether other runs have claimed phases. */
-function hasOtherClaims(record: NebulaRecord, run: string): boolean {
-  return Object.values(record.phases).some((each) => each.claimedBy !== run && isClaimed(record, each));
-}
-
-/** Whether all other runs share their work, and run the same plan. */
-function canShare(record: NebulaRecord, own: OwnRun): boolean {
-  const others = otherLeases(record, own.id);
-  const shares = ({ remote, plan }: Lease) => remote !== undefined && own.remote !== undefined && plan === own.plan;
-  return others.every(([, lease]) => shares(lease));
-}
-
-/** Tells the schedule how the phases of others stand. */
-function see(record: NebulaRecord, own: OwnRun, schedule: Schedule): void {
+/** Updates the schedule with the phases that other runs work on or have finished. */
+function updateSchedule(record: NebulaRecord, own: OwnRun, schedule: Schedule): void {
   for (const [id, run] of Object.entries(record.phases)) {
     if (run.claimedBy === own.id) continue;
     // A review needs the files of the machine that did the work.
@@ -233,34 +227,17 @@ function see(record: NebulaRecord, own: OwnRun, schedule: Schedule): void {
   }
 }
 
-interface Teller {
-  lost(lease: Lease): void;
-  replaced(by: Leases): void;
-  /** Reports what changed since the last record. */
-  changes(record: NebulaRecord): void;
-}
-
-function createTeller(own: OwnRun, onEvent: WatchOptions["onEvent"]): Teller {
-  const told = new Map<string, string>();
-  return {
-    lost({ machine, leaseMs }) {
-      const message = `the run on ${machine.name} has given no sign for ${leaseMs / 1000} s: its phases start again`;
-      onEvent({ event: "notice", message });
-    },
-    replaced(by) {
-      const names = by.map(([, { machine }]) => machine.name).join(", ");
-      const message = `${names} has begun another run of this nebula, so this one ends`;
-      onEvent({ event: "notice", message });
-    },
-    changes(record) {
-      for (const [id, { state, machine, claimedBy, attempts }] of Object.entries(record.phases)) {
-        const [before, now] = [told.get(id), `${state} ${attempts}`];
-        told.set(id, now);
-        const isNew = before !== now && (before !== undefined || state === "running");
-        const isTheirs = claimedBy !== own.id && machine !== undefined && machine.id !== own.machine.id;
-        if (!isNew || !isTheirs || state === "waiting" || state === "blocked") continue;
-        onEvent({ event: "elsewhere", phase: id, state, machine: machine.name });
-      }
-    },
+/** Returns a function that reports what other machines have done since the last record. */
+function createReporter(own: OwnRun, onEvent: WatchOptions["onEvent"]): (record: NebulaRecord) => void {
+  const reported = new Map<string, string>();
+  return (record) => {
+    for (const [id, { state, machine, claimedBy, attempts }] of Object.entries(record.phases)) {
+      const [before, now] = [reported.get(id), `${state} ${attempts}`];
+      reported.set(id, now);
+      const isNew = before !== now && (before !== undefined || state === "running");
+      const isTheirs = claimedBy !== own.id && machine !== undefined && machine.id !== own.machine.id;
+      if (!isNew || !isTheirs || state === "waiting" || state === "blocked") continue;
+      onEvent({ event: "elsewhere", phase: id, state, machine: machine.name });
+    }
   };
 }

@@ -53,15 +53,21 @@ export interface WorktreeOptions {
 
 export async function openWorktrees({ name }: Pick<Nebula, "name">, options: WorktreeOptions): Promise<Worktrees> {
   const { cwd, env, key, copy, resume, sharing } = options;
-  const { toplevel, prefix } = await repositoryOf(cwd, env);
-  const { branch, branchOf } = branchesOf(name);
+  const repository = await inspectRepository({ root: cwd, env, signal: new AbortController().signal });
+  if ("refused" in repository) {
+    throw new ContextError("invalid_content", `worktrees need a git repository: ${repository.reason}`, {
+      hint: "Run it in a repository, or without --worktrees.",
+    });
+  }
+  const { toplevel, prefix } = repository;
+  const { branch, branchOf } = nameBranches(name);
   const folder = join(stateDirectory(env), "worktrees", key);
   const pathOf = ({ id }: Phase) => join(folder, "phases", id);
   const mergedPath = join(folder, "merged");
   const alone = createQueue();
   const [git, merged] = [openGit(toplevel, env), openGit(mergedPath, env)];
-  const shared = sharing && openSharedBranch({ ...sharing, ...{ branch, branchOf, resume, git, merged } });
-  await openMerged(mergedPath, { ...options, ...{ branch, folder, git, merged, shared } });
+  const shared = sharing && openSharedBranch({ ...sharing, branch, branchOf, resume, git, merged });
+  await openMerged(mergedPath, { ...options, branch, folder, git, merged, shared });
   const base = async () => (shared === undefined ? branch : shared.update());
   const mergeAlone = (phase: Phase, commit: string) =>
     merged.merge(commit, `Merge phase ${phase.id}: ${oneLine(phase.title)}`);
@@ -106,16 +112,17 @@ export async function openWorktrees({ name }: Pick<Nebula, "name">, options: Wor
   };
 }
 
-interface MergedPlace extends WorktreeOptions {
-  readonly branch: string;
-  readonly folder: string;
-  readonly git: Git;
-  readonly merged: Git;
-  readonly shared: SharedBranch | undefined;
-}
-
 /** Opens the worktree in which the work of all phases is merged. */
-async function openMerged(path: string, place: MergedPlace): Promise<void> {
+async function openMerged(
+  path: string,
+  place: WorktreeOptions & {
+    readonly branch: string;
+    readonly folder: string;
+    readonly git: Git;
+    readonly merged: Git;
+    readonly shared: SharedBranch | undefined;
+  },
+): Promise<void> {
   const { branch, folder, git, merged, resume, shared } = place;
   const joins = place.sharing?.joins === true;
   if (!joins) await checkStart(git, branch, resume);
@@ -125,20 +132,18 @@ async function openMerged(path: string, place: MergedPlace): Promise<void> {
   const start = await shared?.start();
   if (start === undefined && (await git.commitOf(`refs/heads/${branch}`)) === undefined)
     await git.run("branch", "--no-track", branch, "HEAD");
-  // A branch that is pushed moves only after the push, so merges happen beside it.
+  // A shared branch moves only after the push has succeeded, so merges are made on a detached commit.
   const where = start === undefined ? [branch] : ["--detach", start];
-  if (!existsSync(path) || !(await isUsable(merged, where))) await makeWorktree(git, path, [path, ...where]);
-}
-
-/** Checks out what a worktree should have. A killed run may have left half a merge, or a lock of git. */
-async function isUsable(git: Git, where: readonly string[]): Promise<boolean> {
   try {
-    await git.run("reset", "--quiet", "--hard");
-    await git.run("checkout", "--quiet", ...where);
-    return true;
+    if (existsSync(path)) {
+      await merged.run("reset", "--quiet", "--hard");
+      await merged.run("checkout", "--quiet", ...where);
+      return;
+    }
   } catch {
-    return false;
+    // A killed run may have left half a merge, or a lock of git.
   }
+  await makeWorktree(git, path, [path, ...where]);
 }
 
 /** Makes a worktree in place of what is there. Git locks a worktree while it makes it, so one that it did not finish
@@ -150,14 +155,15 @@ async function makeWorktree(git: Git, path: string, args: readonly string[]): Pr
   await git.run("worktree", "add", "--quiet", ...args);
 }
 
-/** Git's own removal follows a folder that becomes a link meanwhile, and an agent's processes may still run. */
+/** Removes a worktree without `git worktree remove`. The agent's processes may still run and replace a folder by a
+ *  link, and git would follow that link. */
 async function removeWorktree(git: Git, path: string): Promise<void> {
   await removeTree(path).catch(() => {});
   await git.attempt("worktree", "prune");
 }
 
 /** Names the branch of a nebula, and those of its phases. Two phases never get the same one. */
-export function branchesOf(name: string): {
+export function nameBranches(name: string): {
   readonly branch: string;
   branchOf(phase: Pick<Phase, "id">): string;
 } {
@@ -166,14 +172,6 @@ export function branchesOf(name: string): {
   // Git refuses two dots, a dot at the end, and .lock there. No id has a percent sign.
   const partOf = (id: string): string => id.replaceAll(/\.(?=\.|$|lock$)/g, "%2E");
   return { branch: `nebula/${slug}`, branchOf: ({ id }) => `nebula-phase/${slug}/${partOf(id)}` };
-}
-
-async function repositoryOf(cwd: string, env: Environment): Promise<{ toplevel: string; prefix: string }> {
-  const repository = await inspectRepository({ root: cwd, env, signal: new AbortController().signal });
-  if (!("refused" in repository)) return repository;
-  throw new ContextError("invalid_content", `worktrees need a git repository: ${repository.reason}`, {
-    hint: "Run it in a repository, or without --worktrees.",
-  });
 }
 
 async function checkStart(git: Git, branch: string, resume: boolean): Promise<void> {
@@ -190,19 +188,21 @@ async function checkStart(git: Git, branch: string, resume: boolean): Promise<vo
   await git.refuseDirty();
 }
 
-interface CopyPlace extends Pick<WorktreeOptions, "notice"> {
-  /** Git in `from`. */
-  readonly git: Git;
-  readonly from: string;
-  readonly to: string;
-}
-
-/** Copies a file or folder that git ignores. A file that is not ignored would become part of the phase's commit. */
-async function copyIgnored(name: string, { git, from, to, notice }: CopyPlace): Promise<void> {
+/** Copies a file or folder that git ignores. A file that is not ignored would become part of the phase's commit. `git`
+ *  runs in `from`. */
+async function copyIgnored(
+  name: string,
+  {
+    git,
+    from,
+    to,
+    notice,
+  }: { readonly git: Git; readonly from: string; readonly to: string; readonly notice: WorktreeOptions["notice"] },
+): Promise<void> {
   const path = normalize(name);
   if (isAbsolute(path) || path.startsWith("..")) return notice(`${name} is not copied: it is not in the repository`);
   if (!existsSync(join(from, path)) || existsSync(join(to, path))) return;
-  // check-ignore refuses literal paths, which every use of git here has.
+  // `git check-ignore` refuses `--literal-pathspecs`, which every git command here has, so this uses `ls-files`.
   const ignored = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "--", path];
   if ((await git.attempt(...ignored)).stdout === "") return notice(`${name} is not copied: git does not ignore it`);
   try {
