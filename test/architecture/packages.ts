@@ -18,7 +18,7 @@ const purePackages: ReadonlyMap<string, PackageRule> = new Map([
   ["libsql", { lazy: true, allows: isDriver }],
   ["pg", { lazy: true, allows: isDriver }],
   // Only fetched pages need it: src/core/text/index.ts loads the file that uses it with import().
-  ["parse5", { lazy: false, allows: (path: string) => path === "src/core/text/convert-html.ts" }],
+  ["parse5", { lazy: false, allows: (path: string) => path === "src/rules/sync/convert-html.ts" }],
   ["zod", { lazy: false, allows: () => true }],
   ["yaml", { lazy: false, allows: () => true }],
   ["smol-toml", { lazy: false, allows: () => true }],

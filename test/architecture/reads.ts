@@ -19,7 +19,7 @@ const readers: Readonly<Record<string, string>> = {
   "src/host/config/known-shape.ts": "reads schemas of the package",
   "src/rules/content/load-content.ts": "reads content of the package",
   "src/cli/version.ts": "reads the manifest of the package",
-  "src/cli/commands/init.ts": "reads schemas of the package",
+  "src/rules/content/starter-files.ts": "reads schemas of the package",
   "src/clients/plugins/claude-code.ts": "reads the module and the manifest of the package",
   "src/clients/plugins/check-client.ts": "copies the plugin that it has just written",
   "src/plans/agent/attempt-folder.ts": "reads the folder that it made for an agent",
