@@ -2,8 +2,8 @@
  *  the processor seconds of both. */
 
 import { createCounter } from "../src/core/tokens/index.ts";
-import { loadConfig, readProjectTree } from "../src/host/index.ts";
-import { injectFiles, loadPacks } from "../src/rules/index.ts";
+import { loadConfig } from "../src/host/index.ts";
+import { injectFiles, loadPacks, readProjectTree } from "../src/rules/index.ts";
 
 const [contentDirectory = ".", root = "."] = process.argv.slice(2);
 const env = process.env;
@@ -19,7 +19,7 @@ const { packs, profile, adapters, problems } = await loadPacks({
 });
 if (problems.length > 0) throw new Error(problems[0]!.message);
 const loaded = process.cpuUsage();
-const results = await injectFiles({
+const { results } = await injectFiles({
   ...{ adapters, known: adapters, ownFiles: [] },
   tree: await readProjectTree(root, env),
   packs,

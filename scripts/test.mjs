@@ -36,6 +36,7 @@ const rows = [
   [
     ["format and lint", "biome", ["check", "--error-on-warnings", "."]],
     ["types", "tsc", ["--noEmit"]],
+    ["types of pages", "tsc", ["-p", "src/web/browser"]],
     ["build", process.execPath, ["scripts/build.mjs", "--types-checked-elsewhere"]],
   ],
   [

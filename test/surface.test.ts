@@ -206,6 +206,7 @@ test("a configuration has these keys", () => {
     "own_files",
     "packs.include",
     "packs.exclude",
+    "packs.built_in",
     "verbosity",
     "budgets",
     "on_overflow",

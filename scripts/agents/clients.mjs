@@ -10,6 +10,7 @@ const packages = {
   opencode: ["opencode-ai", "bin/opencode"],
   gemini: ["@google/gemini-cli", "bundle/gemini.js"],
   pi: ["@mariozechner/pi-coding-agent", "dist/cli.js"],
+  copilot: ["@github/copilot", "npm-loader.js"],
 };
 
 export const clientNames = Object.keys(packages);
@@ -94,6 +95,15 @@ const settings = {
     env: (url) => ({ GEMINI_API_KEY: "none", GOOGLE_GEMINI_BASE_URL: url, GEMINI_TELEMETRY_ENABLED: "false" }),
     files: () => ({
       ".gemini/settings.json": JSON.stringify({ security: { auth: { selectedType: "gemini-api-key" } } }),
+    }),
+  },
+  copilot: {
+    model: "gpt-5.4",
+    env: (url) => ({
+      COPILOT_PROVIDER_BASE_URL: `${url}/v1`,
+      COPILOT_PROVIDER_API_KEY: "none",
+      COPILOT_MODEL: "gpt-5.4",
+      COPILOT_OFFLINE: "true",
     }),
   },
   pi: {

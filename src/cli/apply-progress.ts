@@ -3,13 +3,12 @@
 
 import { countNoun, formatNumber, printable } from "../core/text/index.ts";
 import type { Output } from "../host/index.ts";
-import { decodeBytes, readGit, splitRecords } from "../host/index.ts";
 import {
   type ApplyEvent,
   type ApplyOptions,
   type ApplyReport,
+  diffWork,
   dollars,
-  type FinishedWork,
   type NebulaProblem,
   type PhaseReport,
 } from "../plans/nebula/index.ts";
@@ -27,7 +26,8 @@ export interface ApplyTelling {
 
 /** With --json, turns notes and warnings into events. */
 export function tellApply(output: Output, now: () => Date): ApplyTelling {
-  const tellPrograms = createEvents(output, now);
+  // With --json, every message of `nebula apply` is an event: a line of JSON with its time.
+  const tellPrograms = (event: object): void => output.event({ time: now().toISOString(), ...event });
   const own: Output = { ...output, note: (message) => tellPrograms({ event: "notice", message }) };
   const told = output.json ? own : output;
   return {
@@ -37,15 +37,10 @@ export function tellApply(output: Output, now: () => Date): ApplyTelling {
   };
 }
 
-/** With --json, every message of `nebula apply` is an event: a line of JSON with its time. */
-function createEvents(output: Pick<Output, "event">, now: () => Date): (event: object) => void {
-  return (event) => output.event({ time: now().toISOString(), ...event });
-}
-
 interface ApplyProgress {
   onEvent(event: ApplyEvent): void;
   /** Returns what to ask a person. The progress line is hidden while the person types an answer. */
-  questionsOf(call: QuestionsCall, signal: AbortSignal): ApplyQuestions;
+  questions(call: QuestionsCall, signal: AbortSignal): ApplyQuestions;
   /** Reports that a person interrupted the run. */
   interrupt(): void;
 }
@@ -78,7 +73,7 @@ function createProgress(
       (isProblem ? output.problem : output.note)(line);
       if (!isPaused) output.progress(standing.describe());
     },
-    questionsOf: (call, signal) => createQuestionsOf(call, { signal, onAsking: pause }),
+    questions: (call, signal) => createApplyQuestions(call, { signal, onAsking: pause }),
     interrupt() {
       const message = "the agents were stopped. Use --resume to continue";
       if (output.json) return tellPrograms({ event: "interrupted", message });
@@ -180,26 +175,25 @@ interface ApplyQuestions {
   showDiff(event: Extract<ApplyEvent, { event: "shown" }>): Promise<void>;
 }
 
-function createQuestionsOf(call: QuestionsCall, asking: Pick<QuestionOptions, "signal" | "onAsking">): ApplyQuestions {
-  const ask = createAsk(call, asking);
-  return {
-    mayRunAgain: (before) => mayRunAgain(before, ask),
-    mayRerun: (again, named, before) => mayRerun(again, named, { before, ask, output: call.output }),
-    approve: approver(call, ask),
-    showDiff: (event) => showDiff(event, call),
-  };
-}
-
 type Ask = (question: string) => Promise<boolean>;
 
-/** Asks a person, if stdin is a terminal. */
-function createAsk(
-  { options, stdin, output }: QuestionsCall,
+function createApplyQuestions(
+  call: QuestionsCall,
   asking: Pick<QuestionOptions, "signal" | "onAsking">,
-): Ask | undefined {
+): ApplyQuestions {
+  const { options, stdin, output } = call;
   const terminal = stdin as NodeJS.ReadStream;
-  if (options.yes === true || terminal.isTTY !== true) return undefined;
-  return createQuestions({ stdin: terminal, output, ...asking }).ask;
+  const isAsked = options.yes !== true && terminal.isTTY === true;
+  const ask = isAsked ? createQuestions({ stdin: terminal, output, ...asking }).ask : undefined;
+  return {
+    mayRunAgain: (before) => mayRunAgain(before, ask),
+    mayRerun: (again, named, before) => mayRerun(again, named, { before, ask, output }),
+    approve: createApproval(call, ask),
+    async showDiff({ phase, ...work }) {
+      const diff = await diffWork(work, call);
+      output.note(`${printable(phase)}: ${diff === "" ? "git shows no change" : `what changed:\n${diff}`}`);
+    },
+  };
 }
 
 /** Asks before a run without --resume discards completed phases. If the last run finished, running it again is
@@ -227,48 +221,14 @@ async function mayRerun(
   return true;
 }
 
-function approver(call: QuestionsCall, ask: Ask | undefined): ApplyOptions["approve"] {
+function createApproval(call: QuestionsCall, ask: Ask | undefined): ApplyOptions["approve"] {
   const { options, output } = call;
   if (ask === undefined) return async () => options.yes === true;
   return async ({ id, title, gate }, work) => {
     const named = `phase ${printable(id)}, "${printable(title)}",`;
     if (work === undefined) return ask(`${named} needs your approval (gate "${gate}"). Start it?`);
-    const diff = await diffOf(work, call);
+    const diff = await diffWork(work, call);
     output.problem(diff === "" ? `${named} is done. Git shows no change.` : `${named} is done. What changed:\n${diff}`);
     return ask(`${named} is done and needs your review. Accept it?`);
   };
-}
-
-async function showDiff(
-  { phase, ...work }: Extract<ApplyEvent, { event: "shown" }>,
-  call: QuestionsCall,
-): Promise<void> {
-  const diff = await diffOf(work, call);
-  call.output.note(`${printable(phase)}: ${diff === "" ? "git shows no change" : `what changed:\n${diff}`}`);
-}
-
-/** Lines of a diff that a person is shown. */
-const mostDiffLines = 400;
-
-/** Returns what changed in a folder since a commit, and the names of new files. Empty outside of a repository. */
-async function diffOf(
-  { folder, base = "HEAD" }: Omit<FinishedWork, "answer">,
-  { env }: Pick<QuestionsCall, "env">,
-): Promise<string> {
-  const place = { root: folder, env, signal: AbortSignal.timeout(30_000) };
-  const lines: string[] = [];
-  const commands = [
-    ["diff", base, "--", "."],
-    ["ls-files", "--others", "--exclude-standard", "--", "."],
-  ];
-  for (const [index, args] of commands.entries()) {
-    const git = await readGit(place, args);
-    if ("refused" in git) return "";
-    for await (const batch of splitRecords(git.output, "\n", "keep"))
-      for (const line of batch) lines.push((index === 0 ? "" : "new file: ") + printable(decodeBytes(line)));
-    await git.end;
-  }
-  const more = lines.length - mostDiffLines;
-  const rest = more > 0 ? [`… and ${countNoun(more, "more line")}. See git -C ${printable(folder)} diff ${base}`] : [];
-  return [...lines.slice(0, mostDiffLines), ...rest].join("\n");
 }

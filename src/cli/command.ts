@@ -54,6 +54,8 @@ export interface OptionSpec {
   /** Whether it takes several values, separated by commas or by repeating the option. */
   readonly list?: boolean;
   readonly choices?: readonly string[];
+  /** A switch that makes the option have no effect. Any value is allowed then. */
+  readonly ignoredWith?: string;
 }
 
 export interface Example {
@@ -89,6 +91,8 @@ export interface CommandResult {
   readonly json: unknown;
   /** Read only to print it, so it can be a getter if it is expensive. */
   readonly text: string;
+  /** The text only says what the command did, so `--quiet` hides it. */
+  readonly isReport?: boolean;
   /** Print the text exactly: no line break is added in a pipe or a file. */
   readonly exact?: boolean;
   /** An expected failure that was reported on stderr: exit 1. */

@@ -13,7 +13,7 @@ function trial({ json = false, completed = 0 } = {}) {
     throw new Error("nothing goes to stdout");
   };
   const output: Output = {
-    ...{ json, terminal: false, columns: undefined, style: { bold: unused, dim: unused } },
+    ...{ json, quiet: false, terminal: false, columns: undefined, style: { bold: unused, dim: unused } },
     ...{ result: unused, exactResult: unused },
     note: (text) => lines.push(`note ${text}`),
     problem: (text) => lines.push(`problem ${text}`),
@@ -99,9 +99,9 @@ describe("for people", () => {
   });
 
   test("while a person types nothing is drawn", async () => {
-    const { lines, output, onEvent, questionsOf } = trial();
+    const { lines, output, onEvent, questions: createQuestions } = trial();
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
-    const questions = questionsOf({ options: {}, stdin, output, env: {} }, new AbortController().signal);
+    const questions = createQuestions({ options: {}, stdin, output, env: {} }, new AbortController().signal);
     const phase = { id: "api", attempts: 1, promptTokens: 1, seconds: 1 };
     const said = questions.mayRunAgain({
       phases: [

@@ -7,11 +7,11 @@ import {
   type ApplyEvent,
   type ApplyReport,
   dollars,
+  groupWaves,
   type Nebula,
   type Phase,
   type PhaseReport,
   renderTask,
-  wavesOf,
 } from "../plans/nebula/index.ts";
 
 /** From where a report is looked at. */
@@ -28,33 +28,27 @@ export function renderApplyReport({ phases }: ApplyReport, viewer?: Viewer): str
   const rows = phases.map((phase) => [
     printable(phase.id),
     phase.outcome ?? phase.state,
-    ...(shown === undefined ? [] : [placeOf(phase, { phases, now: shown.now })]),
-    ...attemptCells(phase),
+    ...(shown === undefined ? [] : [describeMachine(phase, phases, shown.now)]),
+    ...(phase.attempts === 0
+      ? ["", "", ""]
+      : [
+          countNoun(phase.attempts, "attempt"),
+          // The time is known only after the phase has ended.
+          phase.state === "running" ? "" : duration(phase.seconds),
+          `${formatNumber(phase.promptTokens)} tokens`,
+        ]),
     ...(hasCost ? [phase.costUsd === undefined ? "" : dollars(phase.costUsd)] : []),
     printable(phase.error?.split("\n")[0] ?? ""),
   ]);
-  const alignments = [
-    ...["left" as const, "left" as const, ...(shown === undefined ? [] : ["left" as const]), "left" as const],
-    ...["right" as const, "right" as const, ...(hasCost ? ["right" as const] : []), "left" as const],
-  ];
+  const [left, right] = ["left" as const, "right" as const];
+  const machine = shown === undefined ? [] : [left];
+  const alignments = [left, left, ...machine, left, right, right, ...(hasCost ? [right] : []), left];
   return [...renderTable(rows, alignments), sumUp(phases)].join("\n");
-}
-
-function attemptCells({ attempts, state, seconds, promptTokens }: PhaseReport): string[] {
-  if (attempts === 0) return ["", "", ""];
-  // The time is known only after the phase has ended.
-  const time = state === "running" ? "" : duration(seconds);
-  return [countNoun(attempts, "attempt"), time, `${formatNumber(promptTokens)} tokens`];
-}
-
-interface Seen {
-  readonly phases: readonly PhaseReport[];
-  readonly now: Date;
 }
 
 /** Returns the machine of a phase, and when its run was last seen if the phase is not done. Two machines of one name are
  *  told apart by their ids. */
-function placeOf({ machine, lease }: PhaseReport, { phases, now }: Seen): string {
+function describeMachine({ machine, lease }: PhaseReport, phases: readonly PhaseReport[], now: Date): string {
   if (machine === undefined) return "";
   const isAmbiguous = phases.some((each) => each.machine?.name === machine.name && each.machine.id !== machine.id);
   const name = printable(isAmbiguous ? `${machine.name}/${machine.id.slice(0, 4)}` : machine.name);
@@ -75,11 +69,9 @@ function sumUp(phases: readonly PhaseReport[]): string {
   return `${countNoun(phases.length, "phase")}: ${counts.join(", ") || "nothing to do"}${paid}`;
 }
 
-type Ended = Extract<ApplyEvent, { event: "ended" }>;
-
 /** Describes how an agent failed, and where its output is. */
 export function describeFailure(
-  { error = "", stderr, stdout }: Pick<Ended, "error" | "stderr" | "stdout">,
+  { error = "", stderr, stdout }: Pick<Extract<ApplyEvent, { event: "ended" }>, "error" | "stderr" | "stdout">,
   shown: (path: string) => string,
 ): string {
   const [stream, file] = stderr === undefined ? ["stdout", stdout] : ["stderr", stderr];
@@ -116,72 +108,61 @@ export function renderPhaseRuns(runs: readonly RunStart[], { execution }: Pick<N
   ];
 }
 
-interface CountedNebula {
-  readonly nebula: Nebula;
-  readonly waves: readonly (readonly Phase[])[];
-  /** Tokens of the tasks, by the ids of the phases. */
-  readonly tokens: ReadonlyMap<string, number>;
-  readonly counter: Counter;
-  readonly runs: readonly RunStart[];
-}
-
-interface ShownWaves {
-  readonly json: object;
-  mermaid(): string;
-  text(style: Style): string;
-}
-
 /** Shows the phases in waves, with the tokens of their tasks and how each one would run. */
-export function showWaves(nebula: Nebula, counter: Counter, runs: readonly RunStart[]): ShownWaves {
-  const waves = wavesOf(nebula.phases);
+export function showWaves(
+  nebula: Nebula,
+  counter: Counter,
+  runs: readonly RunStart[],
+): { readonly json: object; mermaid(): string; text(style: Style): string } {
+  const waves = groupWaves(nebula.phases);
   const tokens = new Map(nebula.phases.map((phase) => [phase.id, counter.count(renderTask(nebula, phase))]));
-  const counted = { nebula, waves, tokens, counter, runs };
-  return {
-    json: describe(counted),
-    mermaid: () => renderMermaid(waves),
-    text: (style) => renderWaves(counted, style),
-  };
-}
-
-function describe({ nebula, waves, tokens, runs }: CountedNebula): object {
-  return {
+  const json = {
     name: nebula.name,
     maxBudgetUsd: nebula.execution.maxBudgetUsd ?? null,
     waves: waves.map((wave) => wave.map(({ id }) => id)),
-    phases: waves.flat().map(({ id, title, dependsOn, scope, gate }) => {
-      const shown = { id, title, dependsOn, scope, gate, promptTokens: tokens.get(id)! };
-      return { ...shown, ...runs.find((run) => run.id === id) };
-    }),
+    phases: waves.flat().map(({ id, title, dependsOn, scope, gate }) => ({
+      id,
+      title,
+      dependsOn,
+      scope,
+      gate,
+      promptTokens: tokens.get(id)!,
+      ...runs.find((run) => run.id === id),
+    })),
   };
+  const renderText = (style: Style): string => {
+    const total = [...tokens.values()].reduce((sum, each) => sum + each, 0);
+    const size = `${countNoun(nebula.phases.length, "phase")} in ${countNoun(waves.length, "wave")}`;
+    const summary = `${printable(nebula.name)}: ${size}, ${formatNumber(total)} tokens of tasks by ${counter.name}`;
+    if (nebula.phases.length === 0) return summary;
+    const [header = "", ...lines] = renderWaves(waves, tokens);
+    return [style.dim(header), ...lines, "", summary, "", ...renderPhaseRuns(runs, nebula)].join("\n");
+  };
+  return { json, mermaid: () => renderMermaid(waves), text: renderText };
 }
 
-function renderWaves({ nebula, waves, tokens, counter, runs }: CountedNebula, style: Style): string {
+function renderWaves(waves: readonly (readonly Phase[])[], tokens: ReadonlyMap<string, number>): string[] {
   const rows = waves.flatMap((wave, index) =>
     wave.map(({ id, title, dependsOn, gate, scope }) => [
       String(index + 1),
       id,
       printable(title),
-      firstOf(dependsOn),
+      renderFirst(dependsOn),
       gate,
       formatNumber(tokens.get(id)!),
-      firstOf(scope),
+      renderFirst(scope),
     ]),
   );
-  const [header = "", ...lines] = renderTable(
+  return renderTable(
     [["wave", "id", "title", "depends on", "gate", "tokens", "scope"], ...rows],
     ["right", "left", "left", "left", "left", "right", "left"],
   );
-  const total = [...tokens.values()].reduce((sum, each) => sum + each, 0);
-  const size = `${countNoun(rows.length, "phase")} in ${countNoun(waves.length, "wave")}`;
-  const summary = `${printable(nebula.name)}: ${size}, ${formatNumber(total)} tokens of tasks by ${counter.name}`;
-  if (rows.length === 0) return summary;
-  return [style.dim(header), ...lines, "", summary, "", ...renderPhaseRuns(runs, nebula)].join("\n");
 }
 
 /** How many patterns the table shows; the JSON has all. */
 const maxPatterns = 3;
 
-function firstOf(items: readonly string[]): string {
+function renderFirst(items: readonly string[]): string {
   const more = items.length - maxPatterns;
   const shown = items.slice(0, maxPatterns).map(printable).join(", ");
   return more > 0 ? `${shown}, +${more}` : shown;

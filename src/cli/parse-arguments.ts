@@ -11,7 +11,7 @@ export interface ParsedArguments {
 
 /** Parses arguments. Throws a usage error, with a suggestion if a known name is similar. */
 export function parseArguments(target: CommandTarget): ParsedArguments {
-  const specs = optionsOf(target.command);
+  const specs = withGlobalOptions(target.command);
   const { tokens, positionals } = parseArgs({
     args: [...target.rest],
     options: Object.fromEntries(Object.entries(specs).map(([name, spec]) => [name, parserOption(spec)])),
@@ -29,9 +29,15 @@ export function parseArguments(target: CommandTarget): ParsedArguments {
     const known = options[token.name];
     options[token.name] = spec.list ? [...(Array.isArray(known) ? known : []), ...String(value).split(",")] : value;
   }
+  for (const name of ignoredOptions(specs, options)) delete options[name];
   for (const [name, spec] of Object.entries(specs)) checkOption(options[name], name, spec);
   checkArguments(positionals, target);
   return { arguments: positionals, options: options as OptionValues };
+}
+
+function ignoredOptions(specs: OptionSpecs, options: Readonly<Record<string, unknown>>): string[] {
+  const isIgnored = ({ ignoredWith }: OptionSpec) => ignoredWith !== undefined && options[ignoredWith] === true;
+  return Object.keys(specs).filter((name) => isIgnored(specs[name]!));
 }
 
 function parserOption({ value, short }: OptionSpec) {
@@ -61,7 +67,7 @@ function readValue(
 }
 
 function unknownOption(flag: string, target: CommandTarget): ContextError {
-  const meant = didYouMean(flag, allFlags(optionsOf(target.command)));
+  const meant = didYouMean(flag, allFlags(withGlobalOptions(target.command)));
   return usageError(`unknown option "${flag}"`, meant ?? helpHint(target));
 }
 
@@ -120,7 +126,7 @@ const globalOptions: OptionSpecs = {
 /** Options of the program without a command. */
 const programOptions: OptionSpecs = { ...globalOptions, version: { short: "V", summary: "show the version" } };
 
-export function optionsOf({ options }: { readonly options: OptionSpecs }): OptionSpecs {
+export function withGlobalOptions({ options }: { readonly options: OptionSpecs }): OptionSpecs {
   return { ...options, ...globalOptions };
 }
 
@@ -130,12 +136,12 @@ export function groupOptions(path: readonly string[]): OptionSpecs {
 }
 
 /** The flags of an option: `--quiet` and `-q`. */
-export function flagsOf(name: string, { short }: Pick<OptionSpec, "short">): string[] {
+export function listFlags(name: string, { short }: Pick<OptionSpec, "short">): string[] {
   return short === undefined ? [`--${name}`] : [`--${name}`, `-${short}`];
 }
 
 function allFlags(options: OptionSpecs): string[] {
-  return Object.entries(options).flatMap(([name, spec]) => flagsOf(name, spec));
+  return Object.entries(options).flatMap(([name, spec]) => listFlags(name, spec));
 }
 
 /** Returns the first word that is not an option of a group of commands, and the flags of its options. */
@@ -144,18 +150,18 @@ export function unknownSwitch(
   path: readonly string[],
 ): { readonly flag: string; readonly known: readonly string[] } | undefined {
   const known = allFlags(groupOptions(path));
-  const flag = switchesOf(args).find((each) => !known.includes(each));
+  const flag = splitSwitches(args).find((each) => !known.includes(each));
   return flag === undefined ? undefined : { flag, known };
 }
 
 /** The words before `--`, with -qh split into -q and -h. */
-function switchesOf(args: readonly string[]): string[] {
+function splitSwitches(args: readonly string[]): string[] {
   const before = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
   return before.flatMap((each) => (/^-[a-z]+$/i.test(each) ? [...each.slice(1)].map((letter) => `-${letter}`) : each));
 }
 
 /** Whether one of the program's own options is set, anywhere on the command line. */
 export function isSwitchedOn(name: "json" | "quiet" | "help" | "version", args: readonly string[]): boolean {
-  const switches = switchesOf(args);
-  return flagsOf(name, programOptions[name]!).some((flag) => switches.includes(flag));
+  const switches = splitSwitches(args);
+  return listFlags(name, programOptions[name]!).some((flag) => switches.includes(flag));
 }

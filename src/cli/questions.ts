@@ -1,4 +1,4 @@
-/** Questions with a yes or no answer, for a person at a terminal. */
+/** Questions for a person at a terminal. */
 import { createInterface } from "node:readline";
 import type { Output } from "../host/index.ts";
 
@@ -35,6 +35,15 @@ async function askOne(question: string, { stdin, output, signal, onAsking }: Que
   } finally {
     onAsking(false);
   }
+}
+
+/** Asks for a line of text. Returns an empty text if the input ends. */
+export async function askText(
+  question: string,
+  { stdin, output }: Pick<QuestionOptions, "stdin" | "output">,
+): Promise<string> {
+  output.problem(question);
+  return (await readLine(stdin, new AbortController().signal)).trim();
 }
 
 /** Does not use terminal mode, which would take Ctrl-C away from the command. */

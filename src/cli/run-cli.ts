@@ -5,7 +5,6 @@ import { didYouMean } from "../core/text/index.ts";
 import type { Environment } from "../host/index.ts";
 import { createOutput, type ExitCode, exitCodes, type Output, reportError, type TextStream } from "../host/index.ts";
 import type {
-  ArgumentSpec,
   Call,
   CommandEntry,
   CommandResult,
@@ -18,7 +17,14 @@ import type {
   Target,
 } from "./command.ts";
 import { commandTable } from "./commands/index.ts";
-import { flagsOf, groupOptions, isSwitchedOn, optionsOf, parseArguments, unknownSwitch } from "./parse-arguments.ts";
+import {
+  groupOptions,
+  isSwitchedOn,
+  listFlags,
+  parseArguments,
+  unknownSwitch,
+  withGlobalOptions,
+} from "./parse-arguments.ts";
 import { readVersion } from "./version.ts";
 
 /** The process, or a stand-in for it in tests. */
@@ -49,25 +55,19 @@ export async function runCli(args: readonly string[], world: World, commands: Pr
     const first = args.findIndex((each) => !each.startsWith("-"));
     const helpAsked = args[first] === "help";
     const target = await findCommand(helpAsked ? args.toSpliced(first, 1) : args, commands);
-    if ("group" in target && has("version")) return printVersion(output);
+    if ("group" in target && has("version")) {
+      return printResult({ json: { version: readVersion() }, text: readVersion() }, output);
+    }
     if ("group" in target || helpAsked || has("help")) {
       const shown = helpTarget(target);
       if (helpAsked && "command" in shown) refuseRest(shown);
-      return await printHelp(shown, output);
+      const help = renderHelp(shown, output);
+      return printResult({ json: { help }, text: help }, output);
     }
     return await runCommand(target, { ...world, commands: commands.subcommands }, output);
   } catch (error) {
     return reportError(error, output);
   }
-}
-
-function printVersion(output: Output): ExitCode {
-  return printResult({ json: { version: readVersion() }, text: readVersion() }, output);
-}
-
-async function printHelp(target: Target, output: Output): Promise<ExitCode> {
-  const help = renderHelp(target, output);
-  return printResult({ json: { help }, text: help }, output);
 }
 
 async function runCommand(
@@ -95,7 +95,8 @@ async function runCommand(
 function printResult(result: CommandResult, output: Output): ExitCode {
   const printed = output.json ? JSON.stringify(result.json, null, 2) : result.text;
   const print = result.exact && !output.json ? output.exactResult : output.result;
-  if (printed !== "") print(printed);
+  const isHidden = result.isReport === true && output.quiet && !output.json;
+  if (printed !== "" && !isHidden) print(printed);
   if (result.interrupted) return exitCodes.interrupted;
   return result.failed ? exitCodes.failed : exitCodes.done;
 }
@@ -203,25 +204,26 @@ const MAX_WIDTH = 100;
 function renderHelp(target: Target, output: Pick<Output, "style" | "columns">): string {
   const { examples } = "command" in target ? target.command : target.group;
   return [
-    `${output.style.bold("Usage:")} ${usageOf(target)}`,
+    `${output.style.bold("Usage:")} ${renderUsage(target)}`,
     target.summary,
     ...renderLists(target, output),
-    detailsOf(target),
+    "command" in target
+      ? (target.command.details ?? "")
+      : `"plimsoll help ${[...target.path, "COMMAND"].join(" ")}" shows the help of a command.`,
     renderExamples(examples, output),
   ]
     .filter((part) => part !== "")
     .join("\n\n");
 }
 
-function usageOf(target: Target): string {
+function renderUsage(target: Target): string {
   const name = ["plimsoll", ...target.path].join(" ");
   if ("group" in target) return `${name} COMMAND [options]`;
-  return [name, "[options]", ...(target.command.arguments ?? []).map(shownArgument)].join(" ");
-}
-
-function shownArgument({ name, optional, repeated }: ArgumentSpec): string {
-  const shown = repeated ? `${name}...` : name;
-  return optional ? `[${shown}]` : `<${shown}>`;
+  const words = (target.command.arguments ?? []).map(({ name, optional, repeated }) => {
+    const word = repeated ? `${name}...` : name;
+    return optional ? `[${word}]` : `<${word}>`;
+  });
+  return [name, "[options]", ...words].join(" ");
 }
 
 type Row = readonly [term: string, meaning: string];
@@ -232,7 +234,7 @@ function renderLists(target: Target, { style, columns }: Pick<Output, "style" | 
     "command" in target
       ? [
           ["Arguments:", (target.command.arguments ?? []).map(({ name, summary }) => [name, summary] as const)],
-          ["Options:", optionRows(optionsOf(target.command))],
+          ["Options:", optionRows(withGlobalOptions(target.command))],
         ]
       : [
           ["Options:", optionRows(groupOptions(target.path))],
@@ -242,20 +244,23 @@ function renderLists(target: Target, { style, columns }: Pick<Output, "style" | 
   const room = Math.min(columns || MAX_WIDTH, MAX_WIDTH) - width - 4;
   return lists
     .filter(([, rows]) => rows.length > 0)
-    .map(([title, rows]) => [style.bold(title), ...rows.map((row) => renderRow(row, width, room))].join("\n"));
+    .map(([title, rows]) =>
+      [
+        style.bold(title),
+        ...rows.map(([term, meaning]) => {
+          const indent = " ".repeat(width + 4);
+          return `  ${term.padEnd(width)}  ${wrap(meaning, room).join(`\n${indent}`)}`;
+        }),
+      ].join("\n"),
+    );
 }
 
 function optionRows(options: OptionSpecs): Row[] {
   return Object.entries(options).map(([name, spec]) => {
-    const flags = flagsOf(name, spec).reverse().join(", ");
+    const flags = listFlags(name, spec).reverse().join(", ");
     const term = spec.value === undefined ? flags : `${flags} <${spec.value}>`;
     return [term, spec.choices === undefined ? spec.summary : `${spec.summary}: ${spec.choices.join(", ")}`];
   });
-}
-
-function renderRow([term, meaning]: Row, width: number, room: number): string {
-  const indent = " ".repeat(width + 4);
-  return `  ${term.padEnd(width)}  ${wrap(meaning, room).join(`\n${indent}`)}`;
 }
 
 function wrap(text: string, room: number): string[] {
@@ -266,12 +271,6 @@ function wrap(text: string, room: number): string[] {
     else lines.push(word);
   }
   return lines;
-}
-
-function detailsOf(target: Target): string {
-  return "command" in target
-    ? (target.command.details ?? "")
-    : `"plimsoll help ${[...target.path, "COMMAND"].join(" ")}" shows the help of a command.`;
 }
 
 function renderExamples(examples: readonly Example[], { style }: Pick<Output, "style">): string {

@@ -24,6 +24,10 @@ export const storeOptions: Readonly<Record<"store", ValueOption>> = {
   },
 };
 
+export const dryRunOption: Readonly<Record<"dry-run", SwitchOption>> = {
+  "dry-run": { summary: "show the changes; write nothing" },
+};
+
 /** Which packs a command looks at. */
 export const contentOptions: Readonly<
   Record<"lang" | "content", ValueOption> & Record<"global" | "trust", SwitchOption>

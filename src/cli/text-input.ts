@@ -40,8 +40,8 @@ export async function readMessagesInput(
 /** Refuses recordings and lists of requests with one error, instead of one problem per line. */
 async function refuseOthers({ messages = [], source }: MessagesInput): Promise<void> {
   if (messages.length === 0 || arePlain(messages)) return;
-  const { kindOfLines } = await import("../recordings/sessions/index.ts");
-  const kind = kindOfLines(messages);
+  const { recognizeLines } = await import("../recordings/sessions/index.ts");
+  const kind = recognizeLines(messages);
   // Later code refuses entries of a list that are not messages.
   if (kind === "messages" || (kind === undefined && !source.isLines)) return;
   const { length } = messages;

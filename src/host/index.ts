@@ -10,7 +10,7 @@ export {
   onOverflows,
   type ToolBudget,
 } from "./config/config.ts";
-export { keyOf, type LoadedConfig, loadConfig, placeOf, type Surroundings } from "./config/load-config.ts";
+export { findSource, joinKey, type LoadedConfig, loadConfig, type Surroundings } from "./config/load-config.ts";
 export { configDirectory, type Environment, homeDirectory, stateDirectory } from "./directories.ts";
 export {
   type AttemptedChange,
@@ -20,6 +20,7 @@ export {
   type FileChange,
   type PlannedChange,
 } from "./files/change-file.ts";
+export type { CountReport } from "./files/count-files.ts";
 export {
   hasRepository,
   isOtherProject,
@@ -35,7 +36,6 @@ export {
   type MessagesInput,
   type MessagesKey,
   messagesHint,
-  parseJson,
   parseMessages,
   rewriteMessages,
 } from "./files/messages-file.ts";
@@ -49,7 +49,6 @@ export {
   outsideReason,
   upward,
 } from "./files/paths.ts";
-export { lonelyFolder, type ProjectTree, readProjectTree } from "./files/project-tree.ts";
 export {
   listForeign,
   openForeign,
@@ -59,38 +58,35 @@ export {
   refuseOpened,
 } from "./files/read-foreign.ts";
 export {
+  maxTextBytes,
   messagesLimit,
   openDirectory,
   readTextFile,
   readTextStream,
   systemReason,
   type TextLimit,
-  type TextRead,
   textLimit,
-  type Unread,
 } from "./files/read-text.ts";
 
 export { decodeBytes, hashed, splitRecords } from "./processes/byte-records.ts";
-export { type GitRemote, openGitRemote } from "./processes/git-remote.ts";
 export { type GitRefusal, inspectRepository } from "./processes/inspect-repository.ts";
 export { isAlive, type Machine, ownIdentity, ownMachine, type ProcessIdentity } from "./processes/process-identity.ts";
-export { changeGit, type GitProcess, readGit } from "./processes/read-git.ts";
+export { changeGit, type GitProcess, type GitResult, readGit } from "./processes/read-git.ts";
 export { findProgram, gitReason } from "./processes/start-git.ts";
 export type { ProcessEnd, StartedProcess } from "./processes/start-process.ts";
-export { findSigns } from "./scan/find-signs.ts";
 export { detectFacts } from "./scan/project-facts.ts";
 export { type ConventionsFile, listFiles, type ProjectScan, type ScanProblem } from "./scan/scan-project.ts";
 export { lookInStore, shownStore, storeFile, storePath, withStore } from "./store-file.ts";
 
 export { noteIgnoredStore, noteLeftOut, requireTrust } from "./trust/require-trust.ts";
 export {
+  findUntrusted,
   otherOwner,
   type PowerfulSetting,
   type ProjectPlace,
   powerfulSetting,
   refuseOtherOwner,
   trustRecord,
-  untrustedOf,
 } from "./trust/trusted.ts";
 
 /**
@@ -132,8 +128,9 @@ export { type Company, type CompanyPlace, readCompanySource } from "./config/com
 export { readKnownShape, type ShapeName } from "./config/known-shape.ts";
 export type { YamlDocument } from "./config/yaml-document.ts";
 export { cacheDirectory } from "./directories.ts";
-export { codeOf, decodeText } from "./files/read-text.ts";
+export { decodeText, getErrorCode } from "./files/read-text.ts";
 export { replaceOwnFile } from "./files/replace-file.ts";
+export { createDiff } from "./files/unified-diff.ts";
 export type { Caller } from "./print/output.ts";
 export { createOutput, type Output, type Style, type TextStream } from "./print/output.ts";
 export { describeError, type ExitCode, exitCodes, reportError, takeEndSignals } from "./print/report-error.ts";
@@ -141,7 +138,6 @@ export { renderTable, shownPath } from "./print/table.ts";
 export {
   collectOutput,
   connecting,
-  type GitUse,
   noGitReason,
   startGit,
   withoutPasswords,

@@ -10,15 +10,12 @@ import { shownPath } from "./print/table.ts";
 import { isStoreAddress, openStore } from "./store/open-store.ts";
 import { noteIgnoredStore } from "./trust/require-trust.ts";
 
-interface StorePlace {
-  readonly cwd: string;
-  readonly env: Environment;
-  readonly config: LoadedConfig;
-}
-
 /** Returns the store's file or address: from the command line, or else PLIMSOLL_STORE, or else the user's configuration, or
  *  else the default. A project cannot choose where state goes. */
-export function storeFile(option: string | undefined, { cwd, env, config }: StorePlace): string {
+export function storeFile(
+  option: string | undefined,
+  { cwd, env, config }: { readonly cwd: string; readonly env: Environment; readonly config: LoadedConfig },
+): string {
   const named = option ?? (env.PLIMSOLL_STORE || undefined);
   if (named !== undefined) return isStoreAddress(named) ? named : resolve(cwd, named);
   const { store } = config.values;

@@ -1,18 +1,17 @@
 export { type Adapter, scopes } from "./adapters/adapter.ts";
 export { chooseAdapters, refuseUnknownTools } from "./adapters/choose-adapters.ts";
+export { isLossAllowed } from "./adapters/draft-file.ts";
 export { injectFiles, type TargetResult } from "./adapters/engine.ts";
 export {
   type LeftOver,
-  leftOversOf,
+  listLeftOvers,
   type RemovedFile,
   removeLeftOvers,
   uninstallFiles,
 } from "./adapters/left-overs.ts";
 export {
   embeddedAdapters,
-  type LoadPacksOptions,
   loadPacks,
-  type PackChoice,
 } from "./adapters/load-packs.ts";
 export {
   type ContentChoice,
@@ -37,16 +36,20 @@ export function loadInstructions(): Promise<typeof import("./audit/find-instruct
 }
 
 /** Loads the code for `mcp install` and `mcp uninstall`. */
-export function loadMcpWire(): Promise<typeof import("./mcp-wire/install-servers.ts")> {
-  return import("./mcp-wire/install-servers.ts");
+export function loadMcpInstall(): Promise<typeof import("./mcp-wire/run-install.ts")> {
+  return import("./mcp-wire/run-install.ts");
 }
 
 export { injectionStatus, type TargetState } from "./adapters/status.ts";
 export { type ContentProblem, readEmbeddedContent } from "./content/load-content.ts";
 export { addNote, clearNotes, readNotes } from "./content/notes.ts";
+export type { ImportResult, KeptTools } from "./content/write-imported.ts";
 export { markedBlock } from "./files/marked-block.ts";
+export { readProjectTree } from "./files/project-tree.ts";
+export { explainFaults } from "./load-model/find-faults.ts";
 export type { McpServer } from "./mcp-wire/read-servers.ts";
-export type { SyncReport, TextSync } from "./sync/sync.ts";
+export type { InstallReport, McpInstallOptions } from "./mcp-wire/run-install.ts";
+export type { SyncReport } from "./sync/sync.ts";
 export { readProjectFetches } from "./sync/trusted-fetches.ts";
 
 /** Loads `sync`. It is the only command that uses the network. */

@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { makeRepository } from "../make-repository.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
@@ -42,11 +42,87 @@ test("a project gets a configuration, a sample pack and the schemas, and is told
   expect(Object.keys(snapshot())).toHaveLength(7);
 });
 
-test("the sample lints clean, and inject takes it", async () => {
+test("the sample lints clean, and a first rule reaches AGENTS.md, which holds nothing else of ours", async () => {
   await sandbox.call(["init"]);
   expect(await sandbox.call(["packs", "lint", "--json"])).toEqual({ code: 0, stdout: "[]\n", stderr: "" });
   expect((await sandbox.call(["inject"])).code).toBe(0);
-  expect(read("AGENTS.md")).toContain("\n## This project\n");
+  expect(read("AGENTS.md")).not.toMatch(/verbosity|packs lint|## Git/);
+  appendFileSync(join(sandbox.cwd, sample[0]!), "- Always use tabs\n");
+  expect(await sandbox.call(["inject"])).toMatchObject({ code: 0, stderr: "" });
+  expect(read("AGENTS.md")).toContain("\n## This project\n\n- Always use tabs\n");
+  expect((await sandbox.call(["inject", "--check"])).code).toBe(0);
+  expect(existsSync(join(sandbox.cwd, "CLAUDE.md"))).toBe(false);
+});
+
+describe("tools", () => {
+  const readTools = () => /^tools: \[(.*?)\]/m.exec(read(".plimsoll/config.yaml"))?.[1];
+
+  test.each<[string, readonly string[], string]>([
+    ["a bare repository", [], "agents-md"],
+    ["a folder of Claude Code, which then reads AGENTS.md", [".claude/settings.json"], "agents-md"],
+    ["AGENTS.md and that folder", ["AGENTS.md", ".claude/settings.json"], "agents-md"],
+    ["a CLAUDE.md", ["CLAUDE.md"], "claude-code"],
+    ["AGENTS.md and CLAUDE.md", ["AGENTS.md", "CLAUDE.md"], "agents-md, claude-code"],
+    ["a CLAUDE.local.md, which hides AGENTS.md", [".claude/settings.json", "CLAUDE.local.md"], "claude-code"],
+    ["GEMINI.md and a folder of Claude Code", ["GEMINI.md", ".claude/settings.json"], "agents-md, gemini-cli"],
+  ])("%s", async (_name, files, tools) => {
+    for (const file of files) sandbox.write(file, "{}");
+    await sandbox.call(["init"]);
+    expect(readTools()).toBe(tools);
+  });
+});
+
+describe("built-in packs", () => {
+  const listUsed = async () => {
+    const { stdout } = await sandbox.call(["packs", "list", "--json"]);
+    const listed: { readonly id: string; readonly used: boolean }[] = JSON.parse(stdout);
+    return listed.filter(({ used }) => used).map(({ id }) => id);
+  };
+
+  test("are used only if they are chosen", async () => {
+    sandbox.write("package.json", "{}");
+    await sandbox.call(["init"]);
+    expect(await listUsed()).toEqual(["project"]);
+    sandbox.write(".plimsoll/packs/more/pack.yaml", "id: more\n");
+    expect(await listUsed()).toEqual(["project", "more"]);
+  });
+
+  test("are chosen by --packs, also those that no file asks for", async () => {
+    await sandbox.call(["init", "--packs", "base,typescript"]);
+    expect(read(".plimsoll/config.yaml")).toMatch(/^packs: \{ built_in: \[base, typescript\] \}/m);
+    expect(await listUsed()).toEqual(["base", "project", "typescript"]);
+  });
+
+  test("with an unknown name are an error, and nothing is written", async () => {
+    const { code, stderr } = await sandbox.call(["init", "--packs", "base,typescrpt"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain('Did you mean "typescript"?');
+    expect(existsSync(join(sandbox.cwd, ".plimsoll"))).toBe(false);
+  });
+
+  test("stay as they are where a configuration exists", async () => {
+    sandbox.write(".plimsoll/config.yaml", "title: Ours\n");
+    expect((await sandbox.call(["init"])).code).toBe(0);
+    expect(await listUsed()).toEqual(expect.arrayContaining(["base", "git", "project", "security"]));
+    const { code, stderr } = await sandbox.call(["init", "--packs", "git"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--packs has no effect, because .plimsoll/config.yaml exists");
+  });
+});
+
+test("where instruction files exist, init says that import turns them into packs", async () => {
+  sandbox.write("AGENTS.md", "# Rules\n\n- Use tabs.\n");
+  sandbox.write("GEMINI.md", "- Use tabs.\n");
+  const { stdout } = await sandbox.call(["init"]);
+  expect(stdout).toContain('\nAGENTS.md, GEMINI.md have rules already. "plimsoll import" turns them into packs.\n');
+});
+
+test("--quiet prints errors only", async () => {
+  expect(await sandbox.call(["init", "--quiet"])).toEqual({ code: 0, stdout: "", stderr: "" });
+  expect(await sandbox.call(["inject", "--quiet"])).toEqual({ code: 0, stdout: "", stderr: "" });
+  expect(await sandbox.call(["inject", "--uninstall", "--quiet"])).toEqual({ code: 0, stdout: "", stderr: "" });
+  const { stdout } = await sandbox.call(["init", "--quiet", "--json"]);
+  expect(JSON.parse(stdout).files).toHaveLength(2);
 });
 
 interface Row {
@@ -61,7 +137,7 @@ test("a new project weighs less than 4,000 tokens for every tool, and one line c
   sandbox.write("package.json", '{ "scripts": { "test": "vitest" }, "devDependencies": { "typescript": "^7.0.0" } }');
   sandbox.write("tsconfig.json", "{}");
   sandbox.write("src/index.ts", "export {};\n");
-  await sandbox.call(["init"]);
+  await sandbox.call(["init", "--packs", "base,security,testing,git,node,typescript"]);
   const first = await sandbox.call(["inject", "--all", "--dry-run", "--json", "--counter", "estimate:claude-5"]);
   const rows: Row[] = JSON.parse(first.stdout).filter(({ packs }: Row) => packs.length > 0);
   expect(rows.length).toBeGreaterThan(5);
@@ -123,7 +199,7 @@ test("the configuration names the tools found here; what is commented out is the
   const written = JSON.parse((await sandbox.call(["config", "--json"])).stdout).values;
   expect(written).toEqual({
     ...{ ...defaults, counter: "auto", model: "claude-sonnet-5", tools: ["gemini-cli"] },
-    ...{ budgets: { "*": 4000 }, on_overflow: "thin" },
+    ...{ budgets: { "*": 4000 }, on_overflow: "thin", packs: { built_in: [] } },
   });
   sandbox.write(".plimsoll/config.yaml", read(".plimsoll/config.yaml").replace(/^# (?=[a-z_]+:(?! \{ source))/gm, ""));
   const uncommented = JSON.parse((await sandbox.call(["config", "--json"])).stdout);

@@ -31,10 +31,11 @@ test("files under HOME are written for the tools that are there, the project is 
   putHome(".gemini/GEMINI.md", "Mine.\n");
   project.put("CLAUDE.md", "Project.\n");
   const run = await project.run(["inject", "--global", "-q"], only(bin));
-  expect(run).toMatchObject({ code: 0, stderr: "" });
+  expect(run).toEqual({ code: 0, stdout: "", stderr: "" });
   expect(inHome(".claude/CLAUDE.md")).toMatch(/^<!-- plimsoll:start:context /);
   expect(inHome(".gemini/GEMINI.md")).toMatch(/^Mine\.\n\n<!-- plimsoll:start:context /);
-  expect(run.stdout).toContain("~/.claude/CLAUDE.md (claude-code): created");
+  const again = await project.call(["inject", "--global"], only(bin));
+  expect(again.stdout).toContain("~/.claude/CLAUDE.md (claude-code): already current");
   expect(project.tree()).toEqual({ "CLAUDE.md": "Project.\n" });
   expect(await project.call(["inject", "--scope", "global", "--check"], only(bin))).toMatchObject({
     code: 0,

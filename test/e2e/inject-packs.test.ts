@@ -61,7 +61,7 @@ test("a TypeScript repository gets no Python and no SQL pack, and packs list say
   expect(await listed()).toEqual({
     ...{ base: "yes: base pack", security: "yes: for every project", testing: "yes: for every project" },
     ...{ git: "yes: for every project", node: "yes: package.json found", typescript: "yes: tsconfig.json found" },
-    ...{ python: "no: no Python files found", sql: "no: no SQL files found" },
+    ...{ python: "no: no Python files found", sql: "no: no SQL files found", brief: "no: used only where it is named" },
   });
 });
 

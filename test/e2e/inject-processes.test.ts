@@ -113,10 +113,10 @@ test("eight runs at once end in what one run writes, and each file is written on
     alone.keepOwnFiles();
     for (const [path, bytes] of Object.entries(sections)) alone.put(path, bytes);
     await alone.call(argsOf(1));
-    const runs = await Promise.all(Array.from({ length: 8 }, () => project.run(argsOf(1))));
+    const runs = await Promise.all(Array.from({ length: 8 }, () => project.run([...argsOf(1), "--json"])));
     expect(runs.map(({ code, stderr }) => `${code}${stderr}`)).toEqual(runs.map(() => "0"));
-    const lines = runs.flatMap(({ stdout }) => stdout.split("\n"));
-    expect(lines.filter((line) => /: (created|updated),/.test(line))).toHaveLength(files.length);
+    const rows: { readonly written: boolean }[] = runs.flatMap(({ stdout }) => JSON.parse(stdout));
+    expect(rows.filter(({ written }) => written)).toHaveLength(files.length);
     expect(project.tree()).toEqual(alone.tree());
     expect(locks()).toEqual([]);
   } finally {

@@ -62,8 +62,8 @@ test("each refused file is named with its reason, exit 1, and every other file i
       place,
     ).toMatch(reason);
   }
-  expect(run.stdout).toMatch(/^AGENTS\.md \(agents-md\): created/m);
-  expect(run.stdout).toMatch(/^\.github\/copilot-instructions\.md \(github-copilot\): created/m);
+  expect(project.read("AGENTS.md")).toMatch(/^<!-- plimsoll:start:context /);
+  expect(project.read(".github/copilot-instructions.md")).toMatch(/plimsoll:start:context /);
   const {
     "AGENTS.md": _agents,
     ".github": _folder,
@@ -183,7 +183,7 @@ test.skipIf(isRoot && !nobodyWorks)(
       "plimsoll: CLAUDE.md: is read-only (mode 0444). Allow writing: chmod u+w.",
       "plimsoll: .kiro/steering/plimsoll.md: no permission to write in its directory",
     ]);
-    expect(run.stdout).toMatch(/^AGENTS\.md \(agents-md\): created/);
+    expect(project.read("AGENTS.md")).toMatch(/^<!-- plimsoll:start:context /);
     expect(project.read("CLAUDE.md")).toBe("Not yours.\n");
   },
 );

@@ -152,7 +152,7 @@ test("a nested pack goes into the AGENTS.md of its folders, and the team's own t
   const tools = ["--tool", "agents-md,cursor,kiro,claude-code"];
   const run = await project.call(["inject", ...tools]);
   expect(run).toMatchObject({ code: 0 });
-  expect(run.stdout).toMatch(/^services\/api\/AGENTS\.md \(agents-md, cursor\): updated, 1 pack/m);
+  expect(run.stdout).toMatch(/^services\/api\/AGENTS\.md \(agents-md, cursor, claude-code\): updated, 1 pack/m);
   const service = project.read("services/api/AGENTS.md");
   expect(service.startsWith("# Service\r\n\r\nNo final line break\r\n\r\n<!-- plimsoll:start:context sha256=")).toBe(
     true,
@@ -160,9 +160,9 @@ test("a nested pack goes into the AGENTS.md of its folders, and the team's own t
   expect(service).toContain("- Every answer has a request id.\r\n");
   expect(project.read("libs/http/AGENTS.md")).toContain("- Every answer has a request id.\n");
   expect(project.read("AGENTS.md")).not.toContain("Every answer has a request id.");
-  // Cursor reads the AGENTS.md of folders. Claude Code and Kiro do not, so they get a rule.
+  // Cursor reads the AGENTS.md of folders, and so does Claude Code without a CLAUDE.md. Kiro does not, so it gets a rule.
   expect(Object.keys(files()).sort()).toEqual([
-    ...[".claude/rules/plimsoll-api.md", ".kiro/steering/plimsoll-api.md", "AGENTS.md", "CLAUDE.md"],
+    ...[".kiro/steering/plimsoll-api.md", "AGENTS.md"],
     ...["libs/http/AGENTS.md", "libs/http/index.ts", "libs/rpc/AGENTS.md", "services/api/AGENTS.md"],
   ]);
   expect((await project.call(["inject", ...tools])).stdout).not.toMatch(/created|updated/);

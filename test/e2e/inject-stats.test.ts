@@ -55,7 +55,7 @@ test("a budget too small for any pack: a warning, the old block stays, exit 0, a
   const { ".plimsoll/adapters/tiny.yaml": _old, ...files } = before;
   const run = await project.call(["inject", "--tool", "tiny,claude-code", "-q", "--stats"]);
   expect(run).toMatchObject({ code: 0, stderr: tooSmall });
-  expect(run.stdout).toMatch(/^tiny +\(none\) +~0 +1 tokens +full +too small$/m);
+  expect(run.stdout).toMatch(/^tiny +\(none\) +~0 +1 token +full +too small$/m);
   expect(run.stdout).toMatch(/^claude-code .* OK$/m);
   expect(project.identities()).toMatchObject(files);
   const check = await project.call(["inject", "--tool", "tiny", "--check"]);

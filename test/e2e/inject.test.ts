@@ -34,7 +34,7 @@ test("without a tool in use, CLAUDE.md and AGENTS.md are written; a second run w
   expect(first).toMatchObject({ code: 0, stderr: "" });
   expect(Object.keys(project.tree())).toEqual(["AGENTS.md", "CLAUDE.md"]);
   const before = project.identities();
-  const second = await project.run(["inject", "-q"]);
+  const second = await project.run(["inject"]);
   expect(second.stdout).toBe("AGENTS.md (agents-md): already current\nCLAUDE.md (claude-code): already current\n");
   expect(await project.call(["inject", "--force", "-q"])).toMatchObject({ code: 0 });
   expect(project.identities()).toEqual(before);
@@ -66,6 +66,8 @@ const sets = fc.sample(
   deep ? 60 : 3,
 );
 
+const isText = (text: string | undefined) => text !== undefined && text.trim() !== "";
+
 const importers = [
   { tool: "claude-code", path: "CLAUDE.md" },
   { tool: "gemini-cli", path: "GEMINI.md" },
@@ -88,7 +90,9 @@ test.each([{ tools, flags: [], own: {} as Record<string, string> }, ...sets])(
     expect(rows.filter(({ state }) => state !== "current")).toEqual([]);
     // A tool whose file imports AGENTS.md shares the block there, so its budget counts and its file is listed.
     const importing = importers.filter(({ path }) => own[path]?.startsWith("@") && chosen.includes("agents-md"));
-    const listed = [...chosen, ...importing.map(({ tool }) => tool)];
+    // A new CLAUDE.md would hide the team's AGENTS.md from Claude Code, so the block goes there.
+    const isShared = chosen.includes("claude-code") && isText(own["AGENTS.md"]) && !isText(own["CLAUDE.md"]);
+    const listed = [...chosen, ...importing.map(({ tool }) => tool), ...(isShared ? ["agents-md"] : [])];
     expect(rows.map(({ adapter }) => adapter).sort()).toEqual([...new Set(listed)].sort());
     expect(check).toMatchObject({ code: 0, stderr: "" });
     expect(JSON.parse(again.stdout).filter(({ written }: { written: boolean }) => written)).toEqual([]);
@@ -163,24 +167,24 @@ test("JSON has these keys and nothing else on stdout", async () => {
   project.put("AGENTS.md", `${"x".repeat(80)}\n`.repeat(350));
   project.pack("huge", `## Huge\n\n${"y".repeat(40_000)}\n`, "weight: 0");
   project.pack("covered", "## Covered\n", "weight: 0\noverlaps: [security]");
-  const dry = await project.call(["inject", "--tool", "agents-md,claude-code", "--dry-run", "--json"]);
+  const dry = await project.call(["inject", "--tool", "agents-md,gemini-cli", "--dry-run", "--json"]);
   expect(dry.code).toBe(0);
-  const [agents, claude] = JSON.parse(dry.stdout);
+  const [agents, gemini] = JSON.parse(dry.stdout);
   expect(Object.keys(agents)).toEqual([...row, "diff"]);
-  const { diff, ...rest } = claude;
-  expect(diff).toMatch(/^--- \/dev\/null.*\n\+\+\+ CLAUDE\.md/m);
+  const { diff, ...rest } = gemini;
+  expect(diff).toMatch(/^--- \/dev\/null.*\n\+\+\+ GEMINI\.md/m);
   expect(rest).toMatchObject({
-    ...{ adapter: "claude-code", paths: ["CLAUDE.md"], thinned: [], counter: "estimate:claude-5", budget: null },
+    ...{ adapter: "gemini-cli", paths: ["GEMINI.md"], thinned: [], counter: "estimate:claude-5", budget: null },
     ...{ verbosity: "full", status: "OK (1 pack trimmed)", written: false },
     dropped: [{ id: "covered", reason: "overlap", by: "security" }],
   });
-  expect(claude.packs).toContain("huge");
-  expect(claude.approxTokens).toBeGreaterThan(claude.renderedBytes / 4);
+  expect(gemini.packs).toContain("huge");
+  expect(gemini.approxTokens).toBeGreaterThan(gemini.renderedBytes / 4);
   expect(agents.dropped).toContainEqual({ id: "huge", reason: "budget" });
   expect(agents.thinned).toContainEqual({ id: "base", tier: "extended" });
-  const real = JSON.parse((await project.call(["inject", "--tool", "claude-code", "--json"])).stdout);
+  const real = JSON.parse((await project.call(["inject", "--tool", "gemini-cli", "--json"])).stdout);
   expect(real).toEqual([{ ...rest, written: true }]);
-  const status = await project.call(["inject", "--status", "--tool", "agents-md,claude-code", "--json"]);
+  const status = await project.call(["inject", "--status", "--tool", "agents-md,gemini-cli", "--json"]);
   expect(JSON.parse(status.stdout)).toEqual([
     {
       ...{ adapter: "agents-md", scope: "project", path: "AGENTS.md", state: "not injected" },
@@ -190,8 +194,8 @@ test("JSON has these keys and nothing else on stdout", async () => {
       ),
     },
     {
-      ...{ adapter: "claude-code", scope: "project", path: "CLAUDE.md", state: "current" },
-      ...{ bytes: claude.renderedBytes, limit: null, dropped: [] },
+      ...{ adapter: "gemini-cli", scope: "project", path: "GEMINI.md", state: "current" },
+      ...{ bytes: gemini.renderedBytes, limit: null, dropped: [] },
     },
   ]);
 });

@@ -18,7 +18,7 @@ const writers: readonly (readonly string[])[] = [
   ["init"],
   ["notes", "add", "Freeze."],
   ["import"],
-  ["inject", "--tool", "claude-code", "--tool", "cursor"],
+  ["inject", "--tool", "gemini-cli", "--tool", "cursor"],
   ["mcp", "install", "--tool", "claude-code"],
   ["plugin", "install", "opencode", "--scope", "project"],
 ];
@@ -31,7 +31,7 @@ test("what a sandbox leaves above a folder does not make it a project: nothing i
   const before = listAbove();
   for (const args of writers) expect(await sandbox.call(args), args.join(" ")).toMatchObject({ code: 0 });
   expect(listAbove()).toEqual(before);
-  for (const path of [".plimsoll/config.yaml", ".plimsoll/notes.yaml", "CLAUDE.md", ".mcp.json"]) {
+  for (const path of [".plimsoll/config.yaml", ".plimsoll/notes.yaml", "GEMINI.md", ".mcp.json"]) {
     expect(readdirSync(sandbox.cwd, { recursive: true, encoding: "utf8" }), path).toContain(path);
   }
   const { stdout } = await sandbox.call(["audit", "--json"]);

@@ -48,7 +48,6 @@ describe("a company that the project names", () => {
     ["inject", "--dry-run"],
     ["inject", "--status"],
     ["inject", "--check"],
-    ["inject", "--uninstall"],
     ["inject", "--watch"],
   ])("%s %s stops before it writes, and names file, line, key and command", { timeout: 20_000 }, async (...args) => {
     projectWithCompany();

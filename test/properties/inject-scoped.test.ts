@@ -16,7 +16,6 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { createCounter } from "../../src/core/tokens/index.ts";
-import { readProjectTree } from "../../src/host/index.ts";
 import type { Adapter } from "../../src/rules/adapters/adapter.ts";
 import { adapterFileSchema } from "../../src/rules/adapters/adapter-schema.ts";
 import { loadContent } from "../../src/rules/content/load-content.ts";
@@ -24,6 +23,7 @@ import {
   chooseAdapters,
   injectFiles,
   injectionStatus,
+  readProjectTree,
   type TargetResult,
   uninstallFiles,
 } from "../../src/rules/index.ts";
@@ -155,15 +155,16 @@ test("inject with scopes is idempotent and complete, a check agrees, and uninsta
           orderPacks(mergeLayers([{ layer: "project", sources: given }], { language: "en" }).packs);
         for (const given of [first, second]) {
           const options = await optionsFor(root, { tools: chosen, sources: packsOf(given), known });
-          const results = await injectFiles({ ...options, dryRun: false });
+          const { results, faults } = await injectFiles({ ...options, dryRun: false });
           const written = describeTree(root);
           // The team's own neighbouring files keep their bytes.
           for (const [path, bytes] of Object.entries(before)) expect(written[path]?.startsWith(bytes)).toBe(true);
-          const again = await injectFiles({ ...options, dryRun: false });
+          const { results: again } = await injectFiles({ ...options, dryRun: false });
           expect(again.filter(({ change }) => change?.written)).toEqual([]);
           expect(describeTree(root)).toEqual(written);
           const states = (await injectionStatus(options)).filter(({ state }) => state !== "left over");
-          const isDone = results.every(({ status }) => status === "ok" || status === "imported");
+          const isWritten = results.every(({ status }) => status === "ok" || status === "imported");
+          const isDone = isWritten && faults.length === 0;
           expect({ isDone, states: states.filter(({ holds }) => !holds).length === 0 }).toEqual({
             isDone,
             states: isDone,
@@ -201,7 +202,7 @@ test("each tool gets each pack once, in its block, in a rule, or in a folder", {
       for (const folder of ["a/b", "a/own", "c/d", "c/e"]) mkdirSync(join(root, folder), { recursive: true });
       const { packs } = mergeLayers([{ layer: "project", sources: given }], { language: "en" });
       const options = await optionsFor(root, { tools: chosen, sources: orderPacks(packs) });
-      const results = await injectFiles({ ...options, dryRun: false });
+      const { results } = await injectFiles({ ...options, dryRun: false });
       for (const { path, packs: shown, kind } of results.filter(({ kind }) => kind !== "skill")) {
         const text = readFileSync(path, "utf8");
         expect({ kind, shown: packs.map(({ id }) => id).filter((id) => text.includes(lineOf(id))) }).toEqual({

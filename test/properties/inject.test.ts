@@ -8,8 +8,8 @@ import { fromByteString, toByteString, verbosities } from "../../src/core/text/i
 import { type Counter, createCounter } from "../../src/core/tokens/index.ts";
 import { type Adapter, adapterValues, type ToolLimit } from "../../src/rules/adapters/adapter.ts";
 import { adapterFileSchema } from "../../src/rules/adapters/adapter-schema.ts";
-import { type DraftOptions, draftBody, type FileDraft, settingsOf } from "../../src/rules/adapters/draft-file.ts";
-import { type FileTarget, placeBody, targetFileOf } from "../../src/rules/adapters/targets.ts";
+import { chooseSettings, type DraftOptions, draftBody, type FileDraft } from "../../src/rules/adapters/draft-file.ts";
+import { type FileTarget, placeBody, readTargetState } from "../../src/rules/adapters/targets.ts";
 import { draftClip } from "../../src/rules/audit/clips.ts";
 import { loadContent } from "../../src/rules/content/load-content.ts";
 import { markedBlock, readOwnership } from "../../src/rules/files/marked-block.ts";
@@ -205,10 +205,10 @@ test.each(fileAdapters.map((adapter) => [adapter.id, adapter] as const))(
         const chains = new Map(
           fileTarget.limits.map((each) => [each, [{ folder: "/", copies: 1, others: measured(each.unit) }]]),
         );
-        const about = { adapters: owners, limits: fileTarget.limits, chains, settings: settingsOf(owners, given) };
+        const about = { adapters: owners, limits: fileTarget.limits, chains, settings: chooseSettings(owners, given) };
         const draftOf = (current: string | undefined) => {
           const place = (body: string) => placeBody(current, body, target);
-          return draftBody({ ...about, state: targetFileOf(current, target), place }, given);
+          return draftBody({ ...about, state: readTargetState(current, target), place }, given);
         };
         const before = target.mode === "replace-file" ? undefined : current;
         const draft = draftOf(before);

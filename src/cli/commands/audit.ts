@@ -64,8 +64,14 @@ or else of the project's configuration (counter, model), or else auto: the same 
     for (const { file, line, message } of content.problems)
       output.note(`${printable(relative(cwd, file))}:${line}: ${message}`);
     const report = await (await loadAudit()).audit({
-      ...{ adapters: content.adapters, packs: content.packs, chosen: config.tools, directory, home, counter },
-      ...{ cwd: await realpath(cwd), all: options.all === true || options.tool !== undefined },
+      adapters: content.adapters,
+      packs: content.packs,
+      chosen: config.tools,
+      directory,
+      home,
+      counter,
+      cwd: await realpath(cwd),
+      all: options.all === true || options.tool !== undefined,
     });
     const shown = { ...report, tools: chosenTools(report.tools, options.tool, content.adapters) };
     return { json: shown, text: renderReport(shown, output.style) };
@@ -89,54 +95,38 @@ function chosenTools(
 
 function renderReport({ counter, tools }: AuditReport, style: Style): string {
   if (tools.length === 0) return "no AI tool loads any file here";
-  return groupAlike(tools)
-    .map((alike) => {
-      const tool = alike[0]!;
-      return [
-        style.bold(alike.map(({ id }) => printable(id)).join(", ")),
-        ...renderFiles(tool, counter, style),
-        ...renderBroken(tool),
-        ...tool.advice.map((sentence) => `  - ${printable(sentence)}`),
-      ].join("\n");
-    })
-    .join("\n\n");
-}
-
-function groupAlike(tools: readonly AuditedTool[]): AuditedTool[][] {
   const groups = new Map<string, AuditedTool[]>();
   for (const tool of tools) {
     const { id: _, ...rest } = tool;
     const key = JSON.stringify(rest);
     groups.set(key, [...(groups.get(key) ?? []), tool]);
   }
-  return [...groups.values()];
+  return [...groups.values()]
+    .map((alike) => [
+      style.bold(alike.map(({ id }) => printable(id)).join(", ")),
+      ...renderTool(alike[0]!, counter, style).map((line) => `  ${line}`),
+    ])
+    .map((lines) => lines.join("\n"))
+    .join("\n\n");
 }
 
-function renderFiles(tool: AuditedTool, counter: string, style: Style): string[] {
-  const { files } = tool;
-  if (files.length === 0) return ["  no file"];
+function renderTool(tool: AuditedTool, counter: string, style: Style): string[] {
+  const { files, tokens, alwaysTokens, onDemandTokens } = tool;
   const rows = files.map((file) => [printable(file.path), printable(file.via), formatNumber(file.tokens)]);
-  const lines = renderTable([["file", "via", counter], ...rows, ...totalsOf(tool)], ["left", "left", "right"]);
-  return [style.dim(lines[0]!), ...lines.slice(1)].map((line) => `  ${line}`);
-}
-
-/** What a tool loads on demand is not part of a session's price, so it has its own line. */
-function totalsOf({ files, tokens, alwaysTokens, onDemandTokens }: AuditedTool): string[][] {
-  if (onDemandTokens === 0) return files.length === 1 ? [] : [["total", "", formatNumber(tokens)]];
-  return [
-    ["always loaded", "", formatNumber(alwaysTokens)],
-    ["on demand", "", formatNumber(onDemandTokens)],
-  ];
-}
-
-function renderBroken({ limits }: AuditedTool): string[] {
-  return limits
+  // What a tool loads on demand is not part of a session's price, so it has its own line.
+  if (onDemandTokens > 0) {
+    rows.push(["always loaded", "", formatNumber(alwaysTokens)], ["on demand", "", formatNumber(onDemandTokens)]);
+  } else if (files.length !== 1) rows.push(["total", "", formatNumber(tokens)]);
+  const [header = "", ...lines] = renderTable([["file", "via", counter], ...rows], ["left", "left", "right"]);
+  const broken = tool.limits
     .filter((limit) => limit.exceeded)
     .map((limit) => {
-      const { value, unit, scope, used } = limit;
       const label = isEnforced(limit) ? "OVER THE LIMIT" : softLabels[limit.kind];
-      return `  ${label}: ${formatNumber(used)} of ${formatNumber(value)} ${unit} in ${scope === "chain" ? "all files" : "one file"}`;
+      const size = `${formatNumber(limit.used)} of ${formatNumber(limit.value)} ${limit.unit}`;
+      return `${label}: ${size} in ${limit.scope === "chain" ? "all files" : "one file"}`;
     });
+  const table = files.length === 0 ? ["no file"] : [style.dim(header), ...lines];
+  return [...table, ...broken, ...tool.advice.map((sentence) => `- ${printable(sentence)}`)];
 }
 
 /** Limits that do not fail the audit. `inject` ignores a hard limit from a third party too. */

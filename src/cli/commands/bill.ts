@@ -1,24 +1,20 @@
 import { ContextError, usageError } from "../../core/errors.ts";
-import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
+import { countNoun, printable } from "../../core/text/index.ts";
 import { loadConfig, noteLeftOut, shownPath } from "../../host/index.ts";
 import {
-  agentNames,
-  type BillReport,
   type BillSettings,
+  billCsv,
   billJson,
   billText,
+  computeWhatIfs,
   createBillReport,
   createRecordingsReader,
+  describeCall,
   type Grouping,
   groupings,
-  iso,
-  type Loss,
-  projectName,
+  newCalls,
   type RecordingsReader,
   recordingPlaces,
-  stamp,
-  usdText,
-  whatIfOfFiles,
 } from "../../recordings/index.ts";
 import { checkPageTarget, renderBillPage, writePage } from "../../web/index.ts";
 import { type Call, type Command, defineCommand, type OptionSpecs, type OptionValues } from "../command.ts";
@@ -84,7 +80,7 @@ deleted at any time. Nothing leaves the machine.`,
       const what = countNoun(report.sessions.length, "session");
       await writePage(options.html, { html: renderBillPage(report), what }, call);
     }
-    const whatIf = options["what-if"] === true ? await whatIfOfFiles(report, call) : undefined;
+    const whatIf = options["what-if"] === true ? await computeWhatIfs(report, call) : undefined;
     const json = { ...billJson(report), ...(whatIf && { whatIf: whatIf.json }) };
     const isFailed = recordings.unreadable.length > 0;
     if (options.csv === true) return { json, text: billCsv(report), exact: true, failed: isFailed };
@@ -119,8 +115,8 @@ async function readSettings(call: Call<BillFlags>): Promise<BillSettings> {
     leftOut.filter(({ key }) => key === "prices"),
     call,
   );
-  const until = options.until === undefined ? Number.POSITIVE_INFINITY : dayOf(options.until, "until") + dayMs;
-  const since = options.since === undefined ? 0 : dayOf(options.since, "since");
+  const until = options.until === undefined ? Number.POSITIVE_INFINITY : readDay(options.until, "until") + dayMs;
+  const since = options.since === undefined ? 0 : readDay(options.since, "since");
   if (since >= until) {
     throw usageError(`--since ${options.since} is after --until ${options.until}`, "Exchange the two days.");
   }
@@ -135,7 +131,7 @@ type BillFlags = OptionValues<typeof billOptions>;
 const dayMs = 86_400_000;
 
 /** Returns the start of a day in the zone of the machine. */
-function dayOf(value: string, option: "since" | "until"): number {
+function readDay(value: string, option: "since" | "until"): number {
   const ago = /^(\d{1,4})d$/.exec(value)?.[1];
   const day = ago === undefined ? new Date(`${value}T00:00:00`) : new Date(Date.now() - Number(ago) * dayMs);
   if (ago !== undefined) day.setHours(0, 0, 0, 0);
@@ -151,8 +147,6 @@ interface WatchOptions {
 }
 
 const pollMs = 1000;
-/** Calls of the running session that are shown at the start. */
-const firstCalls = 5;
 
 /** Watches until the process ends. */
 async function watchBill({ reader, settings, call }: WatchOptions): Promise<undefined> {
@@ -163,80 +157,17 @@ async function watchBill({ reader, settings, call }: WatchOptions): Promise<unde
     const recordings = await reader.read(paths);
     if (isFirst || recordings.bytesRead > 0) {
       const report = createBillReport(recordings, settings);
-      for (const placed of newCalls(report, seen, isFirst)) print(placed, report, call);
+      for (const placed of newCalls(report, seen, isFirst)) {
+        const { json, lines } = describeCall(placed, report, call.env);
+        if (call.output.json) call.output.result(JSON.stringify(json));
+        else
+          lines.forEach((line, index) => {
+            call.output.result(index === 0 ? line : call.output.style.bold(line));
+          });
+      }
     }
     if (isFirst) call.output.note("watching for new calls; stop with Ctrl-C");
     call.output.settle();
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
-}
-
-/** At the start, only the last calls of the session that made the last one. */
-function newCalls({ calls }: BillReport, seen: Set<string>, isFirst: boolean): BillReport["calls"] {
-  const fresh = calls.filter(({ call: { fact } }) => !seen.has(fact.id));
-  for (const { call } of fresh) seen.add(call.fact.id);
-  const running = calls.at(-1)?.facts;
-  return isFirst ? fresh.filter(({ facts }) => facts === running).slice(-firstCalls) : fresh;
-}
-
-function print({ call, facts }: BillReport["calls"][number], report: BillReport, { output, env }: Call<object>): void {
-  const { fact, usd } = call;
-  const index = facts.calls.indexOf(fact);
-  const loss = report.losses.find((each) => each.facts === facts && each.call === index);
-  const isEarlier = (time: number): boolean => time <= fact.time;
-  const own = report.calls.filter((each) => each.facts.session === facts.session && isEarlier(each.call.fact.time));
-  const session = own.reduce((sum, placed) => sum + (placed.call.usd ?? 0), 0);
-  if (output.json) {
-    const { read, write5m, write1h, uncached, output: answer, model } = fact;
-    const about = {
-      time: iso(fact.time),
-      agent: agentNames[facts.agent],
-      session: facts.session,
-      project: facts.project,
-    };
-    const tokens = { model, read, write5m, write1h, uncached, output: answer, usd: usd ?? null, sessionUsd: session };
-    output.result(JSON.stringify({ ...about, ...tokens, ...(loss && { loss: lossFields(loss) }) }));
-    return;
-  }
-  const cells = [
-    stamp(fact.time),
-    `${agentNames[facts.agent]} ${facts.session.slice(0, 8)}`,
-    projectName(facts.project, env),
-    `read ${formatNumber(fact.read)}`,
-    `written ${formatNumber(fact.write5m + fact.write1h)}`,
-    `fresh ${formatNumber(fact.uncached)}`,
-    `output ${formatNumber(fact.output)}`,
-    usd === undefined ? "no price" : usdText(usd),
-    `session ${usdText(session)}`,
-  ];
-  output.result(printable(cells.join("  ")));
-  if (loss !== undefined) output.result(output.style.bold(printable(`  cache lost: ${describeLoss(loss)}`)));
-}
-
-function lossFields({ cause, detail, rewritten, usd }: Loss): object {
-  return { cause, detail, rewritten, usd: usd ?? null };
-}
-
-function describeLoss({ cause, detail, rewritten, usd }: Loss): string {
-  const cost = usd === undefined ? "" : `, ${usdText(usd)} beyond a hit`;
-  return `${cause} (${detail}), ${formatNumber(rewritten)} tokens written again${cost}`;
-}
-
-/** The table of sums as CSV, which people read in a terminal too. A cell that a spreadsheet would run as a formula starts
- *  with an apostrophe. */
-function billCsv({ rows, settings }: BillReport): string {
-  const header = [settings.by, "calls", "input_fresh", "write_5m", "write_1h", "read", "output", "usd"];
-  const lines = rows.map(({ key, calls, uncached, write5m, write1h, read, output, usd, unpriced }) => [
-    csvCell(key),
-    ...[calls, uncached, write5m, write1h, read, output].map(String),
-    unpriced === calls ? "" : usd.toFixed(6),
-  ]);
-  return [header, ...lines].map((line) => `${line.join(",")}\n`).join("");
-}
-
-function csvCell(text: string): string {
-  // Control characters become visible: the CSV may be shown in a terminal.
-  const shown = printable(text);
-  const safe = /^[=+\-@]/.test(shown) ? `'${shown}` : shown;
-  return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

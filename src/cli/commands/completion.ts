@@ -1,5 +1,5 @@
 import { type Command, type CommandEntry, defineCommand, type OptionSpecs } from "../command.ts";
-import { flagsOf, groupOptions, optionsOf } from "../parse-arguments.ts";
+import { groupOptions, listFlags, withGlobalOptions } from "../parse-arguments.ts";
 
 const shells = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof shells)[number];
@@ -14,16 +14,12 @@ export const completionCommand: Command = defineCommand({
     { line: "plimsoll completion fish | source", meaning: "in ~/.config/fish/config.fish" },
   ],
   async run({ arguments: [shell], commands }) {
-    const script = (await renderers[shell as Shell]())(await describeCommands(commands));
+    const script = renderers[shell as Shell](await describeCommands(commands));
     return { json: { shell, script }, text: script };
   },
 });
 
-const renderers = {
-  bash: async () => renderBash,
-  zsh: async () => renderZsh,
-  fish: async () => renderFish,
-} as const;
+const renderers = { bash: renderBash, zsh: renderZsh, fish: renderFish } as const;
 
 /** One function per command. Works evaluated, and as a file `_plimsoll` in the fpath. */
 function renderZsh(nodes: readonly CompletionNode[]): string {
@@ -156,7 +152,7 @@ _plimsoll() {
   prev="\${words[\${#words[@]} - 1]}"
   for word in "\${words[@]:1}"; do
     case "$place/$word" in
-      ${nodes.slice(1).map(placeOf).join(" | ")}) place="$place/$word" ;;
+      ${nodes.slice(1).map(renderPath).join(" | ")}) place="$place/$word" ;;
     esac
   done
   value="$cur"
@@ -170,12 +166,12 @@ ${nodes.flatMap((node) => node.options.filter(({ value }) => value !== undefined
 ${nodes
   .map((node) =>
     wordCase(
-      `"${placeOf(node)} -"`,
+      `"${renderPath(node)} -"`,
       node.options.flatMap(({ flags }) => flags),
     ),
   )
   .join("\n")}
-${nodes.map((node) => wordCase(`"${placeOf(node)} "*`, wordsOf(node))).join("\n")}
+${nodes.map((node) => wordCase(`"${renderPath(node)} "*`, [...node.children.map(({ name }) => name), ...node.choices])).join("\n")}
       esac ;;
   esac
   COMPREPLY=( $(compgen -P "$before" -W "$values" -- "$value") )
@@ -187,17 +183,13 @@ complete -o bashdefault -o default -F _plimsoll plimsoll
 `;
 }
 
-function placeOf({ path }: CompletionNode): string {
+function renderPath({ path }: CompletionNode): string {
   return path.map((name) => `/${name}`).join("");
-}
-
-function wordsOf({ children, choices }: CompletionNode): string[] {
-  return [...children.map(({ name }) => name), ...choices];
 }
 
 /** Completes only the part of a list after the last comma. */
 function valueCase(node: CompletionNode, { flags, choices, list }: CompletionOption): string {
-  const patterns = flags.map((flag) => `"${placeOf(node)} ${flag}"`).join(" | ");
+  const patterns = flags.map((flag) => `"${renderPath(node)} ${flag}"`).join(" | ");
   const split = list ? `; [[ "$value" == *,* ]] && before="$before\${value%,*}," value="\${value##*,}" ;;` : " ;;";
   return `    ${patterns}) values="${choices.join(" ")}"${split}`;
 }
@@ -264,7 +256,7 @@ function describeCommand(command: Command, path: readonly string[]): CompletionN
   return {
     path,
     children: [],
-    options: describeOptions(optionsOf(command)),
+    options: describeOptions(withGlobalOptions(command)),
     choices: specs.flatMap(({ choices = [] }) => choices),
     takesFiles: specs.some(({ choices }) => choices === undefined),
   };
@@ -273,6 +265,6 @@ function describeCommand(command: Command, path: readonly string[]): CompletionN
 function describeOptions(options: OptionSpecs): CompletionOption[] {
   return Object.entries(options).map(([name, spec]) => {
     const { short, summary, value, list = false, choices = [] } = spec;
-    return { name, short, flags: flagsOf(name, spec), summary, value, list, choices };
+    return { name, short, flags: listFlags(name, spec), summary, value, list, choices };
   });
 }

@@ -1,5 +1,5 @@
 import { usageError } from "../../core/errors.ts";
-import { type AccountedContext, composeContext, readContextSettings } from "../../plans/index.ts";
+import { composeContext, readContextSettings } from "../../plans/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { notesOnContext } from "../context-notes.ts";
 import { contextLimit, counterOptions, layerOptions } from "../shared-options.ts";
@@ -49,25 +49,21 @@ break. The counter is that of --counter, or else of --model, or else of the conf
     };
     const context = await composeContext(layers, { ...settings, snapshot }, call);
     const { text, account } = context;
-    for (const line of notesOn(context)) call.output.note(line);
+    const isEmpty = account.maxTokens === 0;
+    const notes = isEmpty ? ["the budget is 0, so nothing is composed"] : notesOnContext(context);
+    for (const line of notes) call.output.note(line);
     return { json: { text, ...account }, text, exact: true };
   },
 });
 
-function notesOn(context: AccountedContext): string[] {
-  if (context.account.maxTokens === 0) return ["the budget is 0, so nothing is composed"];
-  return notesOnContext(context);
-}
-
-interface LayerFlags {
+/** Throws on mistakes in the options, before anything is read. */
+function checkLayerFlags(options: {
   readonly project?: string | undefined;
   readonly snapshot?: boolean | undefined;
   readonly fabric?: string | undefined;
   readonly prior?: string | undefined;
-}
-
-/** Throws on mistakes in the options, before anything is read. */
-function checkLayerFlags({ project, snapshot, fabric, prior }: LayerFlags): void {
+}): void {
+  const { project, snapshot, fabric, prior } = options;
   if (project !== undefined && snapshot) {
     throw usageError("--project and --snapshot are both given", "Use one of them.");
   }

@@ -1,6 +1,6 @@
 import { shownAddress } from "../../core/store/index.ts";
 import { printable } from "../../core/text/index.ts";
-import { keyOf, type LoadedConfig, loadConfig, noteIgnoredStore, noteLeftOut, renderTable } from "../../host/index.ts";
+import { joinKey, loadConfig, noteIgnoredStore, noteLeftOut, renderTable } from "../../host/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { trustOption } from "../shared-options.ts";
 
@@ -22,34 +22,25 @@ the root of the repository or HOME.`,
   ],
   async run(call) {
     const { cwd, env, output } = call;
-    const loaded = withoutPassword(await loadConfig({ cwd, env }));
+    const loaded = await loadConfig({ cwd, env });
     noteLeftOut(loaded.leftOut, call);
     noteIgnoredStore(loaded, call);
-    const lines = renderTable([["key", "value", "from"], ...rowsOf(loaded)], ["left", "left", "left"]);
-    const text = [output.style.dim(lines[0]!), ...lines.slice(1)].join("\n");
-    return { json: { values: loaded.values, sources: loaded.sources }, text };
+    const { sources } = loaded;
+    // The address of a store may have a password.
+    const values = { ...loaded.values, store: shownAddress(loaded.values.store) };
+    const rows: string[][] = [];
+    const visit = (value: unknown, path: readonly string[]) => {
+      const key = joinKey(path);
+      const source = sources[key];
+      if (source === undefined) {
+        for (const [name, child] of Object.entries(value as object)) visit(child, [...path, name]);
+        return;
+      }
+      const text = typeof value === "string" ? value : JSON.stringify(value);
+      rows.push([key, text ?? absent[key] ?? "(none)", source].map(printable));
+    };
+    for (const [key, value] of Object.entries(values)) visit(value, [key]);
+    const [header = "", ...lines] = renderTable([["key", "value", "from"], ...rows], ["left", "left", "left"]);
+    return { json: { values, sources }, text: [output.style.dim(header), ...lines].join("\n") };
   },
 });
-
-/** The address of a store may have a password. */
-function withoutPassword(loaded: LoadedConfig): LoadedConfig {
-  const { values } = loaded;
-  return { ...loaded, values: { ...values, store: shownAddress(values.store) } };
-}
-
-function rowsOf({ values, sources }: LoadedConfig): string[][] {
-  const found: string[][] = [];
-  const visit = (value: unknown, path: readonly string[]) => {
-    const key = keyOf(path);
-    const source = sources[key];
-    if (source !== undefined) found.push([key, shown(value, key), source]);
-    else for (const [name, child] of Object.entries(value as object)) visit(child, [...path, name]);
-  };
-  for (const [key, value] of Object.entries(values)) visit(value, [key]);
-  return found.map((row) => row.map(printable));
-}
-
-function shown(value: unknown, key: string): string {
-  if (value === undefined) return absent[key] ?? "(none)";
-  return typeof value === "string" ? value : JSON.stringify(value);
-}

@@ -1,28 +1,16 @@
-import { basename, join, relative, resolve } from "node:path";
-import { ContextError, usageError } from "../../core/errors.ts";
+import { usageError } from "../../core/errors.ts";
 import { didYouMean, printable } from "../../core/text/index.ts";
-import { exists, lookInStore, storePath, withStore } from "../../host/index.ts";
 import {
   addToFabric,
-  emptyFabric,
   type Fabric,
   type FabricKind,
   type FabricReport,
-  type FabricState,
   type NoteKind,
   noteKinds,
-  type Reporter,
   renderFabric,
   resolveEntry,
 } from "../../plans/compose/index.ts";
-import {
-  fabricOf,
-  type Nebula,
-  openNebulaRecord,
-  person,
-  readNebulaName,
-  storedKey,
-} from "../../plans/nebula/index.ts";
+import { changeFabric, readFabric } from "../../plans/nebula/index.ts";
 import { type Call, type Command, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
 import { storeOptions } from "../shared-options.ts";
 
@@ -210,16 +198,6 @@ removed: a claim, a note, an entanglement. Prints the id. Inside a running phase
 
 type FabricCall = Call<{ readonly nebula?: string | undefined; readonly store?: string | undefined }>;
 
-/** Reads the fabric of a nebula. Does not create a store. */
-async function readFabric(call: FabricCall): Promise<FabricState> {
-  const nebula = await openNebula(call);
-  const record = await lookInStore(await storePath(call.options.store, call), async (store) =>
-    openNebulaRecord(store, await storedKey(store, nebula, call.env)).read(),
-  );
-  if (record !== undefined) return fabricOf(record);
-  return { phases: [], entanglements: [], claims: [], discoveries: [], notes: [] };
-}
-
 /** Adds one entry and returns its id. An existing entry keeps its id. */
 async function addEntry<Kind extends FabricKind>(
   call: FabricCall,
@@ -237,54 +215,6 @@ async function addEntry<Kind extends FabricKind>(
   const reporter = printable("owner" in entry ? entry.owner : entry.from);
   const repeated = after === before ? `${reporter} already reported this as ${id}` : undefined;
   return idResult(call, entry, { verb: "added", repeated });
-}
-
-/** Finds the nebula by --nebula, or inside a running phase by the environment. */
-async function openNebula({ options, cwd, env }: FabricCall): Promise<Pick<Nebula, "directory" | "name">> {
-  const folder = options.nebula ?? (env.PLIMSOLL_NEBULA || undefined);
-  if (folder === undefined) {
-    throw usageError("no nebula is named", "Name its folder with --nebula DIR. Inside a running phase it is known.");
-  }
-  const directory = resolve(cwd, folder);
-  const manifest = join(directory, "nebula.toml");
-  if (await exists(manifest)) return { directory, name: await readNebulaName(directory) };
-  throw new ContextError("unreadable_input", "no such file or directory", {
-    file: relative(cwd, manifest),
-    hint: "A nebula is a folder with nebula.toml and phase files, *.md.",
-  });
-}
-
-/** Changes the fabric in one step, even if other processes change it too. The reporter is the running phase, or else a
- *  person. Mistakes in the change are usage errors. */
-async function changeFabric(
-  call: FabricCall,
-  change: (fabric: Fabric, reporter: Reporter) => Fabric,
-): Promise<{ readonly before: Fabric; readonly after: Fabric }> {
-  const nebula = await openNebula(call);
-  const reporter = { from: call.env.PLIMSOLL_PHASE || person, date: new Date().toISOString().slice(0, 10) };
-  const path = await storePath(call.options.store, call);
-  // A refused change must not create a store.
-  if (!(await exists(path))) checked(() => change(emptyFabric, reporter));
-  let before = emptyFabric;
-  const record = await withStore(path, async (store) =>
-    openNebulaRecord(store, await storedKey(store, nebula, call.env)).change((stored) => {
-      before = stored.fabric;
-      const fabric = checked(() => change(before, reporter));
-      if (fabric === before) return stored;
-      const directory = stored.directory || nebula.directory;
-      return { ...stored, name: stored.name || basename(nebula.directory), directory, fabric };
-    }),
-  );
-  return { before, after: record.fabric };
-}
-
-function checked<Result>(work: () => Result): Result {
-  try {
-    return work();
-  } catch (error) {
-    if (!(error instanceof ContextError) || error.code !== "invalid_argument") throw error;
-    throw new ContextError("usage", error.message, { hint: error.hint, cause: error });
-  }
 }
 
 function find({ entanglements, claims, discoveries, notes }: Fabric, id: string) {

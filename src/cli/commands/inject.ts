@@ -18,8 +18,8 @@ import {
   type OptionSpecs,
   type OptionValues,
 } from "../command.ts";
-import { budgetProblem, renderRemoved } from "../inject/inject-report.ts";
-import { runInject } from "../inject/run-inject.ts";
+import { budgetProblem, nameUnit, renderRemoved } from "../inject/inject-report.ts";
+import { runInject, tellLost } from "../inject/run-inject.ts";
 import { contentOptions, counterOptions, trustOption } from "../shared-options.ts";
 
 /** Flags that choose another mode of the command. */
@@ -34,7 +34,12 @@ const injectOptions = {
   all: { summary: "write for every known AI tool" },
   profile: { value: "ID", summary: "the profile, which orders and selects packs" },
   lang: contentOptions.lang,
-  verbosity: { value: "LEVEL", choices: verbosities, summary: "how much of each pack to write" },
+  verbosity: {
+    value: "LEVEL",
+    choices: verbosities,
+    ignoredWith: "uninstall",
+    summary: "how much of each pack to write",
+  },
   pack: { value: "ID[,ID...]", list: true, summary: "use only these packs and base packs" },
   "no-pack": { value: "ID[,ID...]", list: true, summary: "leave these packs out" },
   "max-tokens": { value: "N", summary: "the most tokens for each tool, instead of its budget" },
@@ -143,9 +148,9 @@ async function watchInject(choice: InjectChoice, given: Call): Promise<undefined
   const { watchContent } = await import("../../rules/adapters/watch-content.ts");
   return watchContent(choice, call, async () => {
     try {
-      const { json, text } = await runInject(await prepareInject(choice, call), call);
+      const { json, text, isReport } = await runInject(await prepareInject(choice, call), call);
       if (output.json) output.result(JSON.stringify(json));
-      else if (text !== "") output.result(text);
+      else if (text !== "" && !(output.quiet && isReport)) output.result(text);
     } catch (error) {
       reportError(error, output);
     }
@@ -164,6 +169,7 @@ async function reportStatus(
     if (state.problem !== undefined) output.problem(describeError(state.problem, shown));
     const excess = budgetProblem(state, { ids: state.tools, shown });
     if (excess !== undefined) output.problem(excess);
+    tellLost(state, { output, shown, engine });
     const dropped = dropProblem(state);
     if (dropped === undefined) continue;
     const hint = `${isBudget(state) ? "Raise the budget" : "Give the packs globs"}, ${dropHint}`;
@@ -190,7 +196,7 @@ function dropProblem(state: TargetState): string | undefined {
   if (status !== "ok" || dropped.length === 0) return undefined;
   const verb = dropped.length === 1 ? "does" : "do";
   const [name, most] = isBudget(state) ? ["the budget", budget] : ["the tool's own limit", limit];
-  const size = most === undefined ? name : `${name} of ${formatNumber(most.value)} ${most.unit}`;
+  const size = most === undefined ? name : `${name} of ${formatNumber(most.value)} ${nameUnit(most)}`;
   return `${tools.join(", ")}: ${dropped.join(", ")} ${verb} not fit ${size}`;
 }
 
@@ -248,6 +254,7 @@ async function runUninstall(
       deleted: change !== undefined && change.after === undefined,
       written: change?.written ?? false,
     })),
+    isReport: !dryRun,
     text: results.length === 0 ? "found nothing that Plimsoll wrote" : lines.join("\n"),
     failed: results.some(({ problem }) => problem !== undefined),
   };

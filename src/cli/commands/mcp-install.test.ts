@@ -5,10 +5,12 @@ import { parse } from "smol-toml";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createOutput } from "../../host/index.ts";
 import type { Adapter } from "../../rules/index.ts";
-import { readEmbeddedContent } from "../../rules/index.ts";
+import { loadMcpInstall, readEmbeddedContent } from "../../rules/index.ts";
 import type { Call } from "../command.ts";
 import { mcpCommand } from "./mcp.ts";
-import { type InstallFlags, mcpInstall, mcpUninstall, runMcpInstall, runMcpUninstall } from "./mcp-install.ts";
+import { type InstallFlags, mcpInstall, mcpUninstall } from "./mcp-install.ts";
+
+const { runMcpInstall, runMcpUninstall } = await loadMcpInstall();
 
 let base: string;
 beforeEach(() => {

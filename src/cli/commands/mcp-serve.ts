@@ -1,20 +1,17 @@
 /** `mcp serve`: the server itself, and the settings that it shares with `mcp wrap`. */
-import { randomBytes } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
-import { join, parse, resolve } from "node:path";
-import { type LedgerOptions, leastAllocation } from "../../core/budget/index.ts";
+import { join, resolve } from "node:path";
+import { leastAllocation } from "../../core/budget/index.ts";
 import { ContextError, usageError } from "../../core/errors.ts";
 import type { SecretRules } from "../../core/text/index.ts";
 import { wholeNumber } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import {
-  changeFile,
   chooseCounter,
   type LoadedConfig,
   loadConfig,
   noteIgnoredStore,
   noteLeftOut,
-  readTextFile,
   shownPath,
   stateDirectory,
   storeFile,
@@ -30,7 +27,7 @@ import {
   serverToolNames,
   serveStdio,
 } from "../../results/mcp/index.ts";
-import type { HintMode, PageFormat, PageLimit } from "../../results/session/index.ts";
+import type { HintMode, LedgerOptions, PageFormat, PageLimit } from "../../results/session/index.ts";
 import type { Call } from "../command.ts";
 import { readVersion } from "../version.ts";
 
@@ -50,21 +47,31 @@ type ServeFlags = ServerFlags & {
 export async function runServe(call: Call<ServeFlags>): Promise<undefined> {
   const { options, cwd, env, output, stdin } = call;
   const port = options.http === undefined ? undefined : wholeNumber(options.http, "http", 0);
-  if (port === undefined) refuseTokenFlags(options);
+  const needsHttp = (["token-file", "no-token"] as const).find((name) => options[name] !== undefined);
+  if (port === undefined && needsHttp !== undefined) {
+    throw usageError(`--${needsHttp} needs --http`, "A server on stdio has one client.");
+  }
   refuseUnknownTools(call);
   const named = options.root === undefined ? undefined : await namedRoot(options.root, cwd);
   const places = createPlaces(call);
-  const rootOf = remembered(async (roots: readonly string[] | undefined) => chooseRoot(roots, { cwd, env }));
+  const findRoot = remembered(async (roots: readonly string[] | undefined) => chooseRoot(roots, { cwd, env }));
   const place = async (roots: readonly string[] | undefined): Promise<ServedPlace> =>
-    places(named ?? (await rootOf(roots)));
+    places(named ?? (await findRoot(roots)));
   const configured = await checkStart(call, { named, places });
   const end = new AbortController();
   takeEndSignals(() => end.abort());
   const host = {
-    ...{ place, pageLimit: readPageLimit(options), asksRoots: named === undefined },
+    place,
+    pageLimit: readPageLimit(options),
+    asksRoots: named === undefined,
     hints: (options.hints ?? configured) as HintMode | undefined,
-    ...{ format: (options.format ?? "text") as PageFormat, tools: options.tools, commands: readCommands(options) },
-    ...{ env, version: readVersion(), signal: end.signal, log: output.note },
+    format: (options.format ?? "text") as PageFormat,
+    tools: options.tools,
+    commands: readCommands(options),
+    env,
+    version: readVersion(),
+    signal: end.signal,
+    log: output.note,
   };
   if (port !== undefined) await serveHttp(host, { port, token: await findToken(call) });
   else {
@@ -79,7 +86,7 @@ export async function runServe(call: Call<ServeFlags>): Promise<undefined> {
 }
 
 /** Returns what the model may run. Only the person who starts the server can allow it. */
-function readCommands(options: ServeFlags): HostCommands {
+function readCommands(options: ServeFlags): Parameters<typeof serveStdio>[0]["commands"] {
   const { "allow-commands": names, "allow-shell": allowsShell = false } = options;
   const isAll = names?.includes("all") === true;
   if (allowsShell && !isAll) {
@@ -87,8 +94,6 @@ function readCommands(options: ServeFlags): HostCommands {
   }
   return names === undefined ? undefined : { programs: isAll ? "all" : names, allowsShell };
 }
-
-type HostCommands = Parameters<typeof serveStdio>[0]["commands"];
 
 function refuseUnknownTools({ options: { tools = [] }, env }: Call<ServeFlags>): void {
   const names = serverToolNames(env);
@@ -148,13 +153,6 @@ async function checkStart(
   return undefined;
 }
 
-/** Throws on flags that need --http. */
-function refuseTokenFlags(options: ServeFlags): void {
-  const wrong = (["token-file", "no-token"] as const).find((name) => options[name] !== undefined);
-  if (wrong === undefined) return;
-  throw usageError(`--${wrong} needs --http`, "A server on stdio has one client.");
-}
-
 /** Returns the token for HTTP requests: the given one, or our own, which is created at the first start and then
  *  reused. */
 async function findToken({ options, cwd, env, output }: Call<ServeFlags>): Promise<string | undefined> {
@@ -163,38 +161,13 @@ async function findToken({ options, cwd, env, output }: Call<ServeFlags>): Promi
     if (file === undefined) return undefined;
     throw usageError("--token-file and --no-token cannot be used together", "Leave one of them out.");
   }
+  const { checkToken, ownToken, readToken } = await import("../../results/mcp/http-token.ts");
   if (file !== undefined) return readToken(resolve(cwd, file));
   if (env.PLIMSOLL_MCP_TOKEN) return checkToken(env.PLIMSOLL_MCP_TOKEN, "PLIMSOLL_MCP_TOKEN");
   const path = join(stateDirectory(env), "mcp-token");
   const token = await ownToken(path, env);
   output.note(`the token is in ${shownPath(path, cwd, env)}; clients send "Authorization: Bearer TOKEN"`);
   return token;
-}
-
-async function readToken(file: string): Promise<string> {
-  const read = await readTextFile(file);
-  if (!("text" in read))
-    throw new ContextError("unreadable_input", `the token cannot be read: ${read.reason}`, { file });
-  return checkToken(read.text.trim(), "it", file);
-}
-
-function checkToken(token: string, name: string, file?: string): string {
-  if (/^[\x21-\x7e]{16,}$/.test(token)) return token;
-  throw new ContextError("usage", `${name} does not contain a token`, {
-    file,
-    hint: "Use 16 or more visible ASCII characters without spaces.",
-  });
-}
-
-/** Reads or creates our own token. Replaces one that others could read. */
-async function ownToken(path: string, env: Call["env"]): Promise<string> {
-  const isOpen = process.platform !== "win32" && (((await stat(path).catch(() => undefined))?.mode ?? 0) & 0o077) !== 0;
-  const fresh = randomBytes(32).toString("base64url");
-  const { after } = await changeFile(path, {
-    ...{ root: parse(path).root, env, isPrivate: true },
-    change: (current) => (isOpen || !/^[\w-]{43}\n$/.test(current ?? "") ? `${fresh}\n` : current),
-  });
-  return after!.trim();
 }
 
 /** Options about the budget, the store and the session of a server. */
@@ -238,6 +211,12 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
   // No note about the default counter if no model is given.
   const quiet = options.model === undefined ? { ...output, note: () => {} } : output;
   const counter = await chooseCounter({ ...call, cwd: root, output: quiet }, "auto");
+  const { retention } = config.values;
+  // Deletes what is older than the user's configuration allows, once a day.
+  const prune: ServedPlace["upkeep"] = async (store) => {
+    const { pruneByRetention } = await import("../../clients/prune-store.ts");
+    await pruneByRetention(store, { retention: retention!, env });
+  };
   return {
     counter,
     budget: readBudget(options, config),
@@ -245,18 +224,9 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
     sessionId: options.session,
     conversation: findConversation({ env }),
     hints: config.values.session.hints,
-    upkeep: upkeepOf(config.values.retention, env),
+    upkeep: retention === undefined ? undefined : prune,
     secrets: { deny: config.values.deny, allow: config.values.allow },
     pageLimit: readPageLimit(options),
-  };
-}
-
-/** Deletes what is older than the user's configuration allows, once a day. */
-function upkeepOf(retention: string | undefined, env: Call["env"]): ServedPlace["upkeep"] {
-  if (retention === undefined) return undefined;
-  return async (store) => {
-    const { pruneByRetention } = await import("../../clients/prune-store.ts");
-    await pruneByRetention(store, { retention, env });
   };
 }
 

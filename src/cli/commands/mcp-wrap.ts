@@ -3,10 +3,9 @@ import { resolve } from "node:path";
 import { usageError } from "../../core/errors.ts";
 import { takeEndSignals } from "../../host/index.ts";
 import { createSessionId, wrapServer } from "../../results/mcp/index.ts";
-import { loadMcpWire, type McpServer } from "../../rules/index.ts";
+import { loadMcpInstall, type McpServer } from "../../rules/index.ts";
 import type { Call, CommandExit } from "../command.ts";
 import { readVersion } from "../version.ts";
-import { prepare } from "./mcp-install.ts";
 
 interface WrapFlags {
   readonly config?: string | undefined;
@@ -85,9 +84,10 @@ async function readWrapped(
   { config, from, names }: WrappedChoice,
   { cwd, env, output }: Pick<Call, "cwd" | "env" | "output">,
 ): Promise<McpServer[]> {
-  const wire = await loadMcpWire();
+  const wire = await loadMcpInstall();
   const options = { global: true, dryRun: true, cwd, env, note: output.note };
-  const files = config === undefined ? await wire.serverFiles(from!, await prepare(options)) : [resolve(cwd, config)];
+  const files =
+    config === undefined ? await wire.serverFiles(from!, await wire.prepareInstall(options)) : [resolve(cwd, config)];
   return wire.readServers(files, { env, cwd, names, note: output.note });
 }
 

@@ -1,17 +1,7 @@
 import { usageError } from "../../core/errors.ts";
 import type { PageFormat } from "../../results/session/index.ts";
-import {
-  type ActionHelp,
-  type Call,
-  type Command,
-  type CommandExit,
-  type CommandResult,
-  defineCommand,
-  type OptionSpecs,
-  type OptionValues,
-  refuseOthers,
-} from "../command.ts";
-import { counterOptions } from "../shared-options.ts";
+import { type ActionHelp, type Command, defineCommand, type OptionSpecs, refuseOthers } from "../command.ts";
+import { counterOptions, dryRunOption } from "../shared-options.ts";
 import { readSettings, runServe } from "./mcp-serve.ts";
 
 const serveOptions = {
@@ -32,7 +22,8 @@ const serveOptions = {
   },
   tools: { value: "NAME[,NAME...]", list: true, summary: "serve only these tools, and next_page (default: all)" },
   "allow-commands": {
-    ...{ value: "NAME[,NAME...]", list: true },
+    value: "NAME[,NAME...]",
+    list: true,
     summary: "also serve run_command, for these programs, or for all of them with the word all",
   },
   "allow-shell": { summary: "with --allow-commands all: run commands in a shell" },
@@ -77,7 +68,7 @@ const wrapOptions = {
 const installOptions = {
   tool: { value: "ID[,ID...]", list: true, summary: "only these AI tools" },
   global: { summary: "use the user's configuration instead of the project's" },
-  "dry-run": { summary: "show the changes; write nothing" },
+  ...dryRunOption,
   trust: { summary: "trust the project's settings in this run" },
 } as const satisfies OptionSpecs;
 
@@ -94,7 +85,6 @@ const actions = {
   uninstall: installOptions,
 } as const;
 type Action = keyof typeof actions;
-const actionNames = Object.keys(actions) as Action[];
 const options = {
   ...serveOptions,
   ...prefixed("wrap", wrapOptions),
@@ -102,7 +92,6 @@ const options = {
   ...prefixed("install, uninstall", installOptions),
   ...prefixed("install", wrapInstallOptions),
 };
-type McpCall = Call<OptionValues<typeof options>>;
 
 function prefixed<Specs extends OptionSpecs>(prefix: string, specs: Specs): Specs {
   const entries = Object.entries(specs).map(([name, spec]) => [
@@ -137,7 +126,10 @@ the state directory. Set another token with --token-file FILE or the variable PL
     summary: "run other MCP servers and split their large results into pages",
     arguments: [
       {
-        ...{ name: "COMMAND", optional: true, repeated: true, mayBeEmpty: true },
+        name: "COMMAND",
+        optional: true,
+        repeated: true,
+        mayBeEmpty: true,
         summary: "after --: one server and its arguments",
       },
     ],
@@ -193,11 +185,14 @@ export const mcpCommand: Command = defineCommand({
     {
       name: "ACTION",
       optional: true,
-      choices: actionNames,
+      choices: Object.keys(actions),
       summary: "serve (the default), wrap, install or uninstall",
     },
     {
-      ...{ name: "COMMAND", optional: true, repeated: true, mayBeEmpty: true },
+      name: "COMMAND",
+      optional: true,
+      repeated: true,
+      mayBeEmpty: true,
       summary: "wrap, after --: the server to run, and its arguments",
     },
   ],
@@ -213,32 +208,19 @@ configuration of AI tools, uninstall removes it. "plimsoll help mcp ACTION" show
     { line: "plimsoll mcp uninstall --dry-run", meaning: "show what uninstall would remove" },
   ],
   actions: actionHelp,
-  run: (call) => {
+  async run(call) {
     const [action = "serve", ...words] = call.arguments as readonly [Action?, ...string[]];
     refuseOthers(action, call.options, { options, actions });
     if (action !== "wrap" && words.length > 0) {
       throw usageError(`unexpected argument "${words[0]}"`, 'See "plimsoll mcp --help".');
     }
-    return runAction(action, call, words);
+    if (action === "serve") return runServe(call);
+    if (action === "wrap") {
+      const settings = await readSettings(call, call.cwd);
+      const format = (call.options.format ?? "text") as PageFormat;
+      return (await import("./mcp-wrap.ts")).runWrap(call, words, { ...settings, format });
+    }
+    const { mcpInstall, mcpUninstall } = await import("./mcp-install.ts");
+    return action === "install" ? mcpInstall(call) : mcpUninstall(call);
   },
 });
-
-async function runAction(
-  action: Action,
-  call: McpCall,
-  words: readonly string[],
-): Promise<CommandResult | CommandExit | undefined> {
-  switch (action) {
-    case "serve":
-      return runServe(call);
-    case "wrap":
-      return (await import("./mcp-wrap.ts")).runWrap(call, words, {
-        ...(await readSettings(call, call.cwd)),
-        format: (call.options.format ?? "text") as PageFormat,
-      });
-    case "install":
-      return (await import("./mcp-install.ts")).mcpInstall(call);
-    case "uninstall":
-      return (await import("./mcp-install.ts")).mcpUninstall(call);
-  }
-}

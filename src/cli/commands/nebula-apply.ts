@@ -2,6 +2,7 @@ import { throwProblems } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { formatNumber, printable } from "../../core/text/index.ts";
 import {
+  findUntrusted,
   homeDirectory,
   loadConfig,
   lookInStore,
@@ -11,18 +12,17 @@ import {
   requireTrust,
   shownPath,
   takeEndSignals,
-  untrustedOf,
   withStore,
 } from "../../host/index.ts";
 import { defaultAgentLimits } from "../../plans/agent/index.ts";
 import {
   type ApplySettings,
   type ChosenAgent,
+  findPhase,
   limitProblems,
   nebulaSettings,
-  phaseOf,
   phaseRuns,
-  usableNebula,
+  requireNebula,
   workingDirectory,
 } from "../../plans/index.ts";
 import {
@@ -33,11 +33,10 @@ import {
   applyNebula,
   type LoadedNebula,
   type Nebula,
-  type NebulaRecord,
   openNebulaRecord,
   type PlannedPhase,
   planApply,
-  standingOf,
+  reportStates,
   storedKey,
   withDependents,
 } from "../../plans/nebula/index.ts";
@@ -127,18 +126,25 @@ With --json, events, warnings and notes are lines of JSON on stderr.`,
   async run(asked) {
     const { output, warn, startProgress } = tellApply(asked.output, () => new Date());
     const call = { ...asked, output };
-    const { nebula: written, agentSettings, limits } = await usableNebula(call.arguments[0]!, call, warn);
-    for (const id of [...(call.options.rerun ?? []), ...(call.options.only ?? [])]) phaseOf(written, id);
+    const { nebula: written, agentSettings, limits } = await requireNebula(call.arguments[0]!, call, warn);
+    for (const id of [...(call.options.rerun ?? []), ...(call.options.only ?? [])]) findPhase(written, id);
     await requireNebulaTrust({ directory: written.directory, agentSettings }, call);
     const agent = await agentFor(call, await workingDirectory(written, call.cwd));
     const nebula = call.options["ignore-limits"] === true ? withoutLimits(written) : written;
     const settings = await applySettings(nebula, agent, call);
+    const brokenLimits = nebula === written ? limitProblems({ nebula, limits }, agent, call.cwd) : [];
     if (call.options["dry-run"] === true) {
-      if (nebula === written) noteLimits({ nebula, limits }, agent, call);
+      // A plan is worth showing even if it could not run.
+      for (const { file, line, message } of brokenLimits) {
+        call.output.note(`${printable(file)}:${line}: ${message}; apply would stop here. ${limitHint}`);
+      }
       return planNebula(nebula, { ...settings, agent }, call);
     }
-    await requireAgents(nebula, agent, { ...call, cwd: settings.cwd });
-    if (nebula === written) requireLimits({ nebula, limits }, agent, call);
+    await requireAgent(agent, { ...call, cwd: settings.cwd }, nebula.phases[0]);
+    // A phase may name a model of its own. Throws if the agent cannot run with it.
+    for (const phase of nebula.phases) agent.line(phase);
+    // A limit that cannot be kept must not look as if it were.
+    throwProblems("invalid_content", brokenLimits, limitHint);
     const command: ApplyOptions["command"] = (phase, start) => agent.line({ ...phase, ...start }) ?? "";
     return runNebula(
       nebula,
@@ -153,25 +159,7 @@ function withoutLimits(nebula: Nebula): Nebula {
   return { ...nebula, phases, execution: { ...nebula.execution, maxBudgetUsd: undefined } };
 }
 
-/** Throws unless the agent can run for every phase, which may name its own model. */
-async function requireAgents({ phases }: Nebula, agent: ChosenAgent, place: ApplyCall): Promise<void> {
-  await requireAgent(agent, place, phases[0]);
-  for (const phase of phases) agent.line(phase);
-}
-
-/** Throws if a limit cannot be kept: it must not look as if it were. */
-function requireLimits(limited: Pick<LoadedNebula, "nebula" | "limits">, agent: ChosenAgent, { cwd }: ApplyCall): void {
-  throwProblems("invalid_content", limitProblems(limited, agent, cwd), limitHint);
-}
-
 const limitHint = "Use an agent that reports its cost (claude, or codex with a model), or --ignore-limits.";
-
-/** A plan is worth showing even if it could not run. */
-function noteLimits(limited: Pick<LoadedNebula, "nebula" | "limits">, agent: ChosenAgent, call: ApplyCall): void {
-  for (const { file, line, message } of limitProblems(limited, agent, call.cwd)) {
-    call.output.note(`${printable(file)}:${line}: ${message}; apply would stop here. ${limitHint}`);
-  }
-}
 
 /** Requires trust in the configuration and in the nebula's settings for agents. Its folder may be in another
  *  project. */
@@ -184,7 +172,7 @@ async function requireNebulaTrust(
   requireTrust(leftOut, call);
   const root = projectRoot(loaded.directory, homeDirectory(env));
   const settings = await nebulaSettings(loaded, call);
-  requireTrust(await untrustedOf(settings, { root, env }), call, call.arguments[0]);
+  requireTrust(await findUntrusted(settings, { root, env }), call, call.arguments[0]);
 }
 
 /** Shows the plan and changes nothing. */
@@ -216,18 +204,19 @@ function runNebula(
   const signal = takeInterrupt();
   return withStore(settings.storeFile, async (store) => {
     const record = await openNebulaRecord(store, await storedKey(store, nebula, env)).read();
-    const before = standingOf(nebula, record);
+    const before = reportStates(nebula, record);
     const { rerun, only } = call.options;
     const named = rerun ?? [];
     const again = withDependents(nebula.phases, named).map(({ id }) => id);
     const resume = call.options.resume === true || rerun !== undefined || only !== undefined;
-    const keeps = resume || mayJoin(record, settings);
+    // The run may join others, and keep what they have done. It is known later which of them still live.
+    const keeps = resume || (settings.remote !== undefined && record?.leases !== undefined);
     const progress = call.startProgress({
       phases: before.phases.length,
-      completed: keeps ? completedIn(before, (id) => !again.includes(id)) : 0,
+      completed: completedIn(before, (id) => keeps && !again.includes(id)),
       shown: (path) => shownPath(path, cwd, env),
     });
-    const questions = progress.questionsOf(call, signal);
+    const questions = progress.questions(call, signal);
     const mayBegin = await (keeps ? questions.mayRerun(again, named, before) : questions.mayRunAgain(before));
     const shown: Promise<void>[] = [];
     const onEvent = (event: ApplyEvent) => {
@@ -237,20 +226,14 @@ function runNebula(
     const options = { ...settings, store, resume, rerun, only, approve: questions.approve, signal, onEvent };
     const report = mayBegin ? await applyNebula(nebula, options) : before;
     await Promise.all(shown);
-    const isMeant = (id: string) => only === undefined || only.includes(id);
+    const isMeant = (id: string) => only?.includes(id) ?? true;
     const isDone = completedIn(report, isMeant) === report.phases.filter(({ id }) => isMeant(id)).length;
     const interrupted = signal.aborted && !isDone;
     if (interrupted) progress.interrupt();
     else if (!mayBegin) output.problem("nothing was run. Use --resume to continue the last run");
-    const failed = !mayBegin || !isDone;
     const viewer = { machine: (await ownMachine(env)).id, now: new Date() };
-    return { json: report, text: renderApplyReport(report, viewer), failed, interrupted };
+    return { json: report, text: renderApplyReport(report, viewer), failed: !(mayBegin && isDone), interrupted };
   });
-}
-
-/** Whether the run may join others, and keep what they have done. It is known later which of them still live. */
-function mayJoin(record: NebulaRecord | undefined, { remote }: RunSettings): boolean {
-  return remote !== undefined && record?.leases !== undefined;
 }
 
 function takeInterrupt(): AbortSignal {
@@ -273,7 +256,7 @@ type ApplyCall = Call<OptionValues<typeof options>>;
 export function renderApplyPlan({ waves }: Pick<ApplyPlan, "waves">): string {
   const lines = waves.flatMap((wave, index) => [
     `wave ${index + 1}`,
-    ...renderTable(wave.map(rowOf), ["left", "left", "right", "left"]).map((line) => `  ${line}`),
+    ...renderTable(wave.map(renderPhase), ["left", "left", "right", "left"]).map((line) => `  ${line}`),
   ]);
   return [
     ...lines,
@@ -281,7 +264,7 @@ export function renderApplyPlan({ waves }: Pick<ApplyPlan, "waves">): string {
   ].join("\n");
 }
 
-function rowOf({ id, title, state, promptTokens, layers, overflow }: PlannedPhase): string[] {
+function renderPhase({ id, title, state, promptTokens, layers, overflow }: PlannedPhase): string[] {
   const parts = layers.map(
     ({ name, tokens, truncated }) => `${layerName(name)} ${formatNumber(tokens)}${truncated ? " (truncated)" : ""}`,
   );

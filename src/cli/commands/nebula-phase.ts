@@ -4,11 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Store } from "../../core/store/index.ts";
 import { countNoun, formatNumber, printable, printableLines } from "../../core/text/index.ts";
 import { lookInStore, ownMachine, storePath } from "../../host/index.ts";
-import { phaseOf, usableNebula, workingDirectory } from "../../plans/index.ts";
+import { findPhase, requireNebula, workingDirectory } from "../../plans/index.ts";
 import {
   type AttemptOutput,
-  attemptOutput,
   type Nebula,
+  openAttemptOutput,
   openNebulaRecord,
   type Phase,
   planPrompt,
@@ -35,8 +35,8 @@ nothing and writes nothing.`,
     { line: "plimsoll nebula prompt plan api --json | jq .layers", meaning: "what each layer takes" },
   ],
   async run(call) {
-    const { nebula } = await usableNebula(call.arguments[0]!, call);
-    const phase = phaseOf(nebula, call.arguments[1]!);
+    const { nebula } = await requireNebula(call.arguments[0]!, call);
+    const phase = findPhase(nebula, call.arguments[1]!);
     const agent = await agentFor(call, await workingDirectory(nebula, call.cwd));
     const settings = await applySettings(nebula, agent, call);
     const plan = (store?: Store) => planPrompt(nebula, phase, { ...settings, store });
@@ -66,8 +66,8 @@ reads, so the nebula may be running. The output of a phase is on the machine tha
     { line: "plimsoll nebula logs plan api --follow", meaning: "watch a running agent" },
   ],
   async run(call) {
-    const { nebula } = await usableNebula(call.arguments[0]!, call);
-    const phase = phaseOf(nebula, call.arguments[1]!);
+    const { nebula } = await requireNebula(call.arguments[0]!, call);
+    const phase = findPhase(nebula, call.arguments[1]!);
     const { attempt, machine } = await lastAttempt(nebula, phase, call);
     if (attempt === undefined) {
       const elsewhere = `phase ${phase.id} ran on ${printable(machine ?? "")}, which has its output`;
@@ -94,7 +94,7 @@ async function lastAttempt(
   const record = await lookInStore(storeFile, read);
   const { attemptFolder, machine } = (record && Object.hasOwn(record.phases, id) && record.phases[id]) || {};
   if (machine !== undefined && machine.id !== (await ownMachine(call.env)).id) return { machine: machine.name };
-  return { attempt: attemptOutput(attemptFolder, { directory: nebula.directory, storeFile, env: call.env }) };
+  return { attempt: openAttemptOutput(attemptFolder, { directory: nebula.directory, storeFile, env: call.env }) };
 }
 
 interface Printing {

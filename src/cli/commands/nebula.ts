@@ -1,12 +1,10 @@
 import { readdir } from "node:fs/promises";
 import { basename, join, parse, resolve } from "node:path";
 import { ContextError, usageError } from "../../core/errors.ts";
-import type { Store } from "../../core/store/index.ts";
 import { printable, printableLines, toByteString } from "../../core/text/index.ts";
 import {
   changeFile,
   chooseCounter,
-  type Environment,
   lookInStore,
   modelForCounter,
   ownMachine,
@@ -14,15 +12,13 @@ import {
   shownStore,
   storePath,
 } from "../../host/index.ts";
-import { limitProblems, phaseOf, phaseRuns, readNebula, usableNebula } from "../../plans/index.ts";
+import { findPhase, limitProblems, phaseRuns, readNebula, requireNebula } from "../../plans/index.ts";
 import {
-  lastWords,
-  type Nebula,
-  type NebulaRecord,
+  findOutputFile,
   openNebulaRecord,
   type PhaseReport,
   readAnswer,
-  standingOf,
+  reportStates,
   storedKey,
 } from "../../plans/nebula/index.ts";
 import { agentFor, agentOptions, folderArgument } from "../agent-options.ts";
@@ -92,6 +88,7 @@ add more files, and run "plimsoll nebula validate DIR". Existing files are never
       const shown = printable(shownPath(folder, cwd, env));
       throw usageError(`${shown} already has ${taken.map(printable).join(", ")}`, "Name another folder.");
     }
+    const { starterFiles } = await import("../../plans/nebula/starter-nebula.ts");
     const files = Object.entries(starterFiles(basename(folder)));
     for (const [name, text] of files) {
       const change = (current: string | undefined) => current ?? toByteString(text);
@@ -112,41 +109,6 @@ add more files, and run "plimsoll nebula validate DIR". Existing files are never
   },
 });
 
-/** A nebula that runs as it is and shows the keys that most people need. */
-function starterFiles(name: string): Readonly<Record<string, string>> {
-  return {
-    "nebula.toml": `[nebula]
-name = ${JSON.stringify(name)}
-
-[execution]
-max_workers = 1            # how many phases run at the same time
-max_context_tokens = 10000 # what a phase is told of the project and of other phases
-
-[context]
-goals = ["What the whole plan should achieve"]
-constraints = ["A rule for every phase"]
-`,
-    "first.md": `+++
-id = "first"
-title = "Say what this phase makes"
-scope = ["src/first/**"]
-+++
-
-Describe the task: what to make, where, and how to see that it works.
-`,
-    "second.md": `+++
-id = "second"
-title = "Build on the first phase"
-depends_on = ["first"]
-scope = ["src/second/**"]
-gate = "review" # a person looks at the changes before they count
-+++
-
-This phase reads the answer of the first one. Describe what it adds.
-`,
-  };
-}
-
 const validateCommand: Command = defineCommand({
   arguments: [folderArgument],
   options: { ...agentOptions },
@@ -166,7 +128,7 @@ permissions. A max_budget_usd that the chosen agent cannot keep is a warning. It
   async run(call) {
     const loaded = await readNebula(call.arguments[0]!, call);
     const { problems: found, phases, nebula } = loaded;
-    const agent = await agentFor(call, workingDirectoryOf(nebula, call));
+    const agent = await agentFor(call, resolve(call.cwd, nebula?.workingDirectory ?? ""));
     const runs = nebula === undefined ? [] : renderPhaseRuns(await phaseRuns(nebula, agent, call.cwd), nebula);
     const problems = [...found, ...limitProblems(loaded, agent, call.cwd)];
     const shown = renderProblems(problems, { count: phases, noun: "phase" });
@@ -200,8 +162,8 @@ depends on --agent or --agent-command. It starts nothing and needs no trust.`,
     if (call.options.mermaid === true && call.output.json) {
       throw usageError("--mermaid and --json cannot be used together", "Use one.");
     }
-    const { nebula } = await usableNebula(call.arguments[0]!, call);
-    const agent = await agentFor(call, workingDirectoryOf(nebula, call));
+    const { nebula } = await requireNebula(call.arguments[0]!, call);
+    const agent = await agentFor(call, resolve(call.cwd, nebula.workingDirectory ?? ""));
     const { model, fallback } = agent.counting(nebula.execution);
     const options = { ...call.options, model: modelForCounter({ ...call.options, model }) };
     const counter = await chooseCounter({ ...call, options }, fallback);
@@ -209,10 +171,6 @@ depends on --agent or --agent-command. It starts nothing and needs no trust.`,
     return { json, text: call.options.mermaid === true ? mermaid() : text(call.output.style) };
   },
 });
-
-function workingDirectoryOf(nebula: Nebula | undefined, { cwd }: Pick<Call, "cwd">): string {
-  return resolve(cwd, nebula?.workingDirectory ?? "");
-}
 
 const statusCommand: Command = defineCommand({
   arguments: [folderArgument, { name: "PHASE", optional: true, summary: "id of a phase: print its last answer" }],
@@ -230,18 +188,23 @@ reads, so the nebula may be running. The exit code is 1 only if PHASE has no ans
     },
   ],
   async run(call) {
-    const { nebula } = await usableNebula(call.arguments[0]!, call);
+    const { nebula } = await requireNebula(call.arguments[0]!, call);
     const [, id] = call.arguments;
-    if (id !== undefined) phaseOf(nebula, id);
+    if (id !== undefined) findPhase(nebula, id);
     const file = await storePath(call.options.store, call);
-    const found = await lookInStore(file, (store) => look(nebula, id, { store, env: call.env }));
-    const report = standingOf(nebula, found?.record);
+    const found = await lookInStore(file, async (store) => {
+      // The record is read first, because answers are stored before phases complete in it.
+      const key = await storedKey(store, nebula, call.env);
+      const record = await openNebulaRecord(store, key).read();
+      return { record, answer: id === undefined ? undefined : await readAnswer(store, { key, phase: id }) };
+    });
+    const report = reportStates(nebula, found?.record);
     const phase = report.phases.find((each) => each.id === id);
     const { id: machine } = await ownMachine(call.env);
     if (phase !== undefined) {
       const isHere = phase.machine === undefined || phase.machine.id === machine;
       const words = () =>
-        lastWords(isHere ? found?.record?.phases[phase.id]?.attemptFolder : undefined, {
+        findOutputFile(isHere ? found?.record?.phases[phase.id]?.attemptFolder : undefined, {
           directory: nebula.directory,
           storeFile: file,
           env: call.env,
@@ -254,30 +217,18 @@ reads, so the nebula may be running. The exit code is 1 only if PHASE has no ans
   },
 });
 
-interface Found {
-  readonly record: NebulaRecord | undefined;
-  readonly answer: string | undefined;
-}
-
-/** Reads the record first, because answers are stored before phases complete in it. */
-async function look(
-  nebula: Nebula,
-  id: string | undefined,
-  { store, env }: { readonly store: Store; readonly env: Environment },
-): Promise<Found> {
-  const key = await storedKey(store, nebula, env);
-  const record = await openNebulaRecord(store, key).read();
-  return { record, answer: id === undefined ? undefined : await readAnswer(store, { key, phase: id }) };
-}
-
-interface Shown {
-  readonly answer: string | undefined;
-  words(): ReturnType<typeof lastWords>;
-}
-
-function showAnswer(phase: PhaseReport, { answer, words }: Shown, call: Call): CommandResult {
-  const { id, state } = phase;
-  const stand = () => describeState(phase, words, call);
+function showAnswer(
+  phase: PhaseReport,
+  { answer, words }: { readonly answer: string | undefined; words(): ReturnType<typeof findOutputFile> },
+  { cwd, env, ...call }: Call,
+): CommandResult {
+  const { id, state, seconds, error } = phase;
+  // As `nebula apply` describes it.
+  const stand = () => {
+    const failure = () => describeFailure({ error, ...words() }, (path) => shownPath(path, cwd, env));
+    const text = state === "failed" ? `failed after ${duration(seconds)}. ${failure()}` : `is ${state}. ${error ?? ""}`;
+    return printableLines(text).replace(/\. ?$/, "");
+  };
   if (answer === undefined) {
     throw new ContextError("unreadable_input", `phase ${id} has not answered yet: it ${stand()}`, {
       hint: `See "plimsoll nebula status ${call.arguments[0]}".`,
@@ -286,11 +237,4 @@ function showAnswer(phase: PhaseReport, { answer, words }: Shown, call: Call): C
   if (state !== "completed") call.output.note(`phase ${id} has not completed since it gave this answer: it ${stand()}`);
   else if (answer.trim() === "") call.output.note(`the answer of phase ${id} is empty`);
   return { json: { ...phase, answer }, text: answer, exact: true };
-}
-
-/** Describes the state of a phase, as `nebula apply` does. */
-function describeState({ state, seconds, error }: PhaseReport, words: Shown["words"], { cwd, env }: Call): string {
-  const failure = () => describeFailure({ error, ...words() }, (path) => shownPath(path, cwd, env));
-  const stand = state === "failed" ? `failed after ${duration(seconds)}. ${failure()}` : `is ${state}. ${error ?? ""}`;
-  return printableLines(stand).replace(/\. ?$/, "");
 }

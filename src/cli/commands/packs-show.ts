@@ -10,9 +10,8 @@ import {
 } from "../../core/text/index.ts";
 import type { Caller, Style } from "../../host/index.ts";
 import { chooseCounter, renderTable, shownPath } from "../../host/index.ts";
-import type { PackChoice } from "../../rules/index.ts";
 import { describePack, type ListedPack, loadPacksContent, type PacksContent } from "../../rules/index.ts";
-import { type Pack, trimPacks } from "../../rules/packs/index.ts";
+import { trimPacks } from "../../rules/packs/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { reportProblems } from "../render-problems.ts";
 import { contentChoice, contentOptions, counterOptions } from "../shared-options.ts";
@@ -40,8 +39,13 @@ profile, and its text (preamble, constraints and context) at the chosen verbosit
   async run(call) {
     const content = await loadPacksContent(contentChoice(call.options), call);
     const failed = reportProblems(content.problems, call);
-    const choice = findPack(call.arguments[0]!, content);
+    const id = call.arguments[0]!;
+    const choice = content.choices.find((each) => each.pack.id === id);
+    if (choice === undefined) {
+      throw unknownName(id, { kind: "pack", known: content.choices.map(({ pack }) => pack.id).sort() });
+    }
     const { pack } = choice;
+    const trimmed = trimPacks(content.packs, 0, "full");
     const verbosity = (call.options.verbosity as Verbosity | undefined) ?? "full";
     const counter = await chooseCounter(call, "auto", { quiet: true });
     const shown: ShownPack = {
@@ -49,12 +53,16 @@ profile, and its text (preamble, constraints and context) at the chosen verbosit
       description: pack.description,
       tags: pack.tags,
       versions: pack.versions,
-      sources: sourcesOf(pack.id, content, call),
+      sources: findSources(id, content, call),
       profile: content.profile.id,
-      ...fateOf(pack.id, content),
+      kept: trimmed.packs.some((each) => each.id === id),
+      droppedBy: trimmed.dropped.find((each) => each.id === id)?.by ?? null,
       counter: counter.name,
       verbosity,
-      text: textOf(pack, verbosity),
+      text: [pack.preamble, textAt(pack.constraints, verbosity), textAt(pack.context, verbosity)]
+        .map((part) => part.trim())
+        .filter((part) => part !== "")
+        .join("\n\n"),
     };
     return { json: shown, text: renderPack(shown, call.output.style), failed };
   },
@@ -76,15 +84,8 @@ interface ShownPack extends ListedPack {
   readonly text: string;
 }
 
-/** Finds a pack, even if it is not used. */
-function findPack(id: string, { choices }: PacksContent): PackChoice {
-  const choice = choices.find(({ pack }) => pack.id === id);
-  if (choice !== undefined) return choice;
-  throw unknownName(id, { kind: "pack", known: choices.map(({ pack }) => pack.id).sort() });
-}
-
-/** A pack that is not additive hides packs with its id in lower layers. */
-function sourcesOf(id: string, { layers }: PacksContent, { cwd, env }: Caller): ShownPack["sources"] {
+/** Returns where a pack comes from. One that is not additive hides packs with its id in lower layers. */
+function findSources(id: string, { layers }: PacksContent, { cwd, env }: Caller): ShownPack["sources"] {
   const found = layers.flatMap(({ layer, sources }) =>
     sources.filter((source) => source.id === id).map((source) => ({ layer, source })),
   );
@@ -99,25 +100,13 @@ function sourcesOf(id: string, { layers }: PacksContent, { cwd, env }: Caller): 
   }));
 }
 
-function fateOf(id: string, { packs }: PacksContent): Pick<ShownPack, "kept" | "droppedBy"> {
-  const trimmed = trimPacks(packs, 0, "full");
-  return {
-    kept: trimmed.packs.some((pack) => pack.id === id),
-    droppedBy: trimmed.dropped.find((pack) => pack.id === id)?.by ?? null,
-  };
-}
-
-function textOf({ preamble, constraints, context }: Pack, verbosity: Verbosity): string {
-  const parts = [preamble, textAt(constraints, verbosity), textAt(context, verbosity)];
-  return parts
-    .map((part) => part.trim())
-    .filter((part) => part !== "")
-    .join("\n\n");
-}
-
 function renderPack(pack: ShownPack, style: Style): string {
   const { core, detail, extended } = pack.tokens;
   const tokens = [`core ${formatNumber(core)}`, `detail ${formatNumber(detail)}`, `extended ${formatNumber(extended)}`];
+  const fate =
+    pack.droppedBy === null
+      ? `${pack.kept ? "kept" : "left out"} (${pack.why})`
+      : `dropped, "${pack.droppedBy}" comes before it and replaces it`;
   const rows = [
     ["pack", pack.name === pack.id ? pack.id : `${pack.id}: ${pack.name}`],
     ["about", pack.description],
@@ -139,15 +128,10 @@ function renderPack(pack: ShownPack, style: Style): string {
         .join(", "),
     ],
     ["tokens", `${tokens.join(", ")} (${pack.counter})`],
-    ["profile", `${pack.profile}: ${renderFate(pack)}`],
+    ["profile", `${pack.profile}: ${fate}`],
   ];
   const shown = rows.filter(([, value]) => value !== "").map((row) => row.map(printable));
   const lines = renderTable(shown, ["left", "left"]);
   const rule = style.dim(`--- text at ${pack.verbosity} ---`);
   return [...lines, rule, printableLines(pack.text)].join("\n");
-}
-
-function renderFate({ kept, droppedBy, why }: ShownPack): string {
-  if (droppedBy !== null) return `dropped, "${droppedBy}" comes before it and replaces it`;
-  return `${kept ? "kept" : "left out"} (${why})`;
 }

@@ -62,7 +62,10 @@ function renderList(packs: readonly ListedPack[], counter: string, style: Style)
   // Few projects have them.
   const lists = (["globs", "skills"] as const).filter((key) => packs.some((pack) => pack[key].length > 0));
   const rows = packs.map((pack) => [
-    ...[printable(pack.id), pack.used ? "yes" : "no", pack.layer, `${pack.weight}${pack.base ? " base" : ""}`],
+    printable(pack.id),
+    pack.used ? "yes" : "no",
+    pack.layer,
+    `${pack.weight}${pack.base ? " base" : ""}`,
     ...[pack.tokens.core, pack.tokens.detail, pack.tokens.extended].map(formatNumber),
     ...(["overlaps", ...lists] as const).map((key) => printable(pack[key].join(", "))),
     printable(pack.why),

@@ -12,6 +12,7 @@ import {
 import { usageError } from "../../core/errors.ts";
 import { countNoun, didYouMean, formatNumber, printable, wholeNumber } from "../../core/text/index.ts";
 import {
+  createDiff,
   describeError,
   findProgram,
   homeDirectory,
@@ -31,47 +32,38 @@ import {
   type OptionValues,
   refuseOthers,
 } from "../command.ts";
-import { createDiff } from "../inject/unified-diff.ts";
-import { storeOptions } from "../shared-options.ts";
 
-const scopeOption = {
+import { dryRunOption, storeOptions } from "../shared-options.ts";
+
+const options = {
   scope: { value: "SCOPE", choices: ["user", "project"], summary: "where the plugin is (default: user)" },
-} as const satisfies OptionSpecs;
-const dryRunOption = { "dry-run": { summary: "show the changes; write nothing" } } as const satisfies OptionSpecs;
-const intakeOptions = {
+  ...dryRunOption,
   "max-result-tokens": { value: "N", summary: "results above this many tokens become a page (default: 16000)" },
   "no-deltas": { summary: "leave repeated text in the results; only cut long ones" },
-} as const satisfies OptionSpecs;
-const trimOption = {
   trim: {
     value: "N",
     summary:
       'also trim the history to requests of N tokens, or "window" for the model\'s limit (claude-code, opencode, pi)',
   },
-} as const satisfies OptionSpecs;
-
-const imagesOption = {
   images: {
     value: "N",
     summary: "send images only in the newest N results that have some, or a few more (claude-code, opencode, pi)",
   },
-} as const satisfies OptionSpecs;
-
-const guardOption = {
   guard: { summary: "also stop tool calls at the limits of guard in the configuration (claude-code)" },
+  ...storeOptions,
 } as const satisfies OptionSpecs;
 
+const { store, ...installOptions } = options;
+const intakeOptions = { "max-result-tokens": options["max-result-tokens"], "no-deltas": options["no-deltas"] };
 const actions = {
-  install: { ...scopeOption, ...dryRunOption, ...intakeOptions, ...trimOption, ...imagesOption, ...guardOption },
-  uninstall: { ...scopeOption, ...dryRunOption },
+  install: installOptions,
+  uninstall: { scope: options.scope, ...dryRunOption },
   status: storeOptions,
-  check: scopeOption,
-  serve: { ...intakeOptions, ...trimOption, ...storeOptions },
-  hook: { ...intakeOptions, ...storeOptions },
+  check: { scope: options.scope },
+  serve: { ...intakeOptions, trim: options.trim, store },
+  hook: { ...intakeOptions, store },
 } as const;
 type Action = keyof typeof actions;
-const actionNames = Object.keys(actions) as Action[];
-const options = { ...actions.install, ...storeOptions };
 type PluginCall = Call<OptionValues<typeof options>>;
 
 const clientArgument = {
@@ -135,7 +127,10 @@ runs it; there is no need to run it by hand.`,
 };
 
 export const pluginCommand: Command = defineCommand({
-  arguments: [{ name: "ACTION", choices: actionNames, summary: "install, uninstall, status or check" }, clientArgument],
+  arguments: [
+    { name: "ACTION", choices: Object.keys(actions), summary: "install, uninstall, status or check" },
+    clientArgument,
+  ],
   options,
   details: `A plugin shortens tool results inside an AI client before its model first sees them: text that the
 conversation already has becomes a note, a very long result becomes a page. The original is kept on this computer, and
@@ -151,8 +146,8 @@ the model can ask for it. "plimsoll help plugin ACTION" shows the help of one ac
     const [action, name = ""] = call.arguments as readonly [Action, string];
     refuseOthers(action, call.options, { options, actions });
     const client = await findClient(name);
-    if (action === "serve") return (await import("./plugin-serve.ts")).runPluginServe(call, client, settingsOf(call));
-    if (action === "hook") return (await import("./plugin-serve.ts")).runPluginHook(call, client, settingsOf(call));
+    if (action === "serve") return (await import("./plugin-serve.ts")).runPluginServe(call, client, readSettings(call));
+    if (action === "hook") return (await import("./plugin-serve.ts")).runPluginHook(call, client, readSettings(call));
     if (action === "status") return showStatus(call, client);
     if (action === "check") return runCheck(call, client);
     return change(call, client, action);
@@ -172,13 +167,13 @@ async function findClient(name: string): Promise<PluginClient> {
   throw usageError(`there is no plugin for "${printable(name)}"`, hint);
 }
 
-function placeOf({ options: given, cwd, env }: PluginCall): PluginPlace {
+function findPlace({ options: given, cwd, env }: PluginCall): PluginPlace {
   const home = homeDirectory(env);
   const scope = given.scope === "project" ? "project" : "user";
   return { scope, root: scope === "project" ? projectRoot(cwd, home) : home, env };
 }
 
-function settingsOf({ options: given }: PluginCall): PluginSettings {
+function readSettings({ options: given }: PluginCall): PluginSettings {
   const most = given["max-result-tokens"];
   return {
     maxResultTokens: most === undefined ? undefined : wholeNumber(most, "max-result-tokens", 500),
@@ -192,15 +187,18 @@ function settingsOf({ options: given }: PluginCall): PluginSettings {
 async function change(call: PluginCall, client: PluginClient, action: "install" | "uninstall"): Promise<CommandResult> {
   const { cwd, env, output } = call;
   const dryRun = call.options["dry-run"] === true;
-  const place = placeOf(call);
-  const reports = await changePlugin(client, { action, place, settings: settingsOf(call), dryRun });
+  const place = findPlace(call);
+  const reports = await changePlugin(client, { action, place, settings: readSettings(call), dryRun });
   const shown = (path: string) => shownPath(path, cwd, env);
   const problems = reports.flatMap(({ problem }) => problem ?? []);
   for (const problem of problems) output.problem(describeError(problem, shown));
-  const isChanged = reports.some((report) => ["written", "deleted"].includes(statusOf(report)));
-  if (action === "install" && isChanged && !dryRun && problems.length === 0) await noteNext(call, client);
+  const isChanged = reports.some((report) => ["written", "deleted"].includes(describeChange(report)));
+  if (action === "install" && isChanged && !dryRun && problems.length === 0) {
+    for (const note of client.notes) output.note(note);
+    if ((await findProgram("plimsoll", env)) === undefined) output.note(notOnPath);
+  }
   const diffOf = dryRun ? await createDiff(shown) : () => "";
-  const files = reports.map((report) => ({ path: shown(report.path), status: statusOf(report) }));
+  const files = reports.map((report) => ({ path: shown(report.path), status: describeChange(report) }));
   const verb = { install: "installed", uninstall: "uninstalled" }[action];
   const sum = isChanged ? `${client.id}: ${dryRun ? "would be " : ""}${verb}` : `${client.id}: nothing to change`;
   const diffs = reports.flatMap(({ change }) => (change === undefined ? [] : diffOf(change))).filter(Boolean);
@@ -212,15 +210,10 @@ async function change(call: PluginCall, client: PluginClient, action: "install" 
   };
 }
 
-async function noteNext({ env, output }: PluginCall, { notes }: PluginClient): Promise<void> {
-  for (const note of notes) output.note(note);
-  if ((await findProgram("plimsoll", env)) === undefined) output.note(notOnPath);
-}
-
 const notOnPath =
   'plimsoll is not on PATH, so the client cannot start it and all results stay as they are. Run "npm install -g plimsoll"';
 
-function statusOf({ change, problem }: PluginChange): "written" | "deleted" | "same" | "failed" {
+function describeChange({ change, problem }: PluginChange): "written" | "deleted" | "same" | "failed" {
   if (problem !== undefined || change === undefined) return "failed";
   if (change.before === change.after) return "same";
   return change.after === undefined ? "deleted" : "written";
@@ -230,7 +223,7 @@ async function showStatus(call: PluginCall, client: PluginClient): Promise<Comma
   const scopes = ["user", "project"] as const;
   const states = await Promise.all(
     scopes.map(async (scope) => {
-      const place = placeOf({ ...call, options: { ...call.options, scope } });
+      const place = findPlace({ ...call, options: { ...call.options, scope } });
       const state = await installState(client, place);
       return { scope, state, settings: state === "installed" ? client.installedSettings(place) : undefined };
     }),
@@ -239,7 +232,7 @@ async function showStatus(call: PluginCall, client: PluginClient): Promise<Comma
     (await lookInStore(await storePath(call.options.store, call), (store) => listPluginSessions(store, client.id))) ??
     [];
   const words = { installed: "installed", other: "installed by another version, or changed", absent: "not installed" };
-  const places = states.map(({ scope, state, settings }) => `${scope}: ${words[state]}${optionsOf(settings)}`);
+  const places = states.map(({ scope, state, settings }) => `${scope}: ${words[state]}${describeSettings(settings)}`);
   const byScope = <Value>(value: (each: (typeof states)[number]) => Value) =>
     Object.fromEntries(states.map((each) => [each.scope, value(each)]));
   return {
@@ -257,7 +250,7 @@ async function showStatus(call: PluginCall, client: PluginClient): Promise<Comma
 }
 
 /** The options of install that give these settings. */
-function optionsOf(settings: PluginSettings | undefined): string {
+function describeSettings(settings: PluginSettings | undefined): string {
   if (settings === undefined) return "";
   const { maxResultTokens, deltas, trim, images, guard } = settings;
   const given = [
@@ -274,7 +267,8 @@ function renderSessions(sessions: readonly PluginSession[]): string[] {
   const title = ["session", "last used", "results", "duplicates", "deltas", "pages", "tokens saved", "recalls"];
   const newest = sessions.slice(0, 20);
   const rows = newest.map((each) => [
-    ...[each.sessionId, each.lastUsed.slice(0, 16).replace("T", " ")],
+    each.sessionId,
+    each.lastUsed.slice(0, 16).replace("T", " "),
     ...[each.results, each.duplicates, each.deltas, each.pages, each.savedTokens, each.recalls].map(formatNumber),
   ]);
   const sides = title.map((_, index) => (index < 2 ? ("left" as const) : ("right" as const)));
@@ -289,7 +283,7 @@ function renderSessions(sessions: readonly PluginSession[]): string[] {
 
 async function runCheck(call: PluginCall, client: PluginClient): Promise<CommandResult> {
   call.output.progress(`starting ${client.id}`);
-  const { passed, version, lines } = await client.check(placeOf(call));
+  const { passed, version, lines } = await client.check(findPlace(call));
   const title = `${client.id}${version === undefined ? "" : ` ${version}`}: ${passed ? "the plugin works" : "the plugin does not work"}`;
   return {
     json: { client: client.id, version: version ?? null, passed, lines },

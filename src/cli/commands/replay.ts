@@ -6,21 +6,17 @@ import { chooseCounter, loadConfig, modelForCounter, noteLeftOut, renderTable } 
 import {
   describeInvalid,
   describeRecorded,
-  describeReferences,
   describeRun,
   findSessionFiles,
-  type IntakeMode,
   intakeModes,
   type ReplayPolicy,
   type ReplayReport,
   type ReplaySettings,
-  type ReplayTotals,
   replayFiles,
+  replayJson,
   replayPolicies,
   resultRows,
-  rounded,
   shareOf,
-  type UsageTotals,
 } from "../../recordings/index.ts";
 import { checkPageTarget, renderPage, writePage } from "../../web/index.ts";
 import { type Call, type Command, defineCommand, type OptionSpecs, type OptionValues } from "../command.ts";
@@ -29,11 +25,14 @@ import { counterOptions, historyOptions, trustOption } from "../shared-options.t
 const replayOptions = {
   window: { value: "N[,N...]", list: true, summary: "the model's limit in tokens (default: 200000)" },
   policy: {
-    ...{ value: "NAME[,NAME...]", list: true, choices: replayPolicies },
+    value: "NAME[,NAME...]",
+    list: true,
+    choices: replayPolicies,
     summary: "how histories are trimmed (default: none,rfc,economic)",
   },
   intake: {
-    ...{ value: "MODE", choices: intakeModes },
+    value: "MODE",
+    choices: intakeModes,
     summary: "also shorten tool results before they are first sent: repeated text, long results, or both",
   },
   reserve: historyOptions.reserve,
@@ -48,7 +47,8 @@ const replayOptions = {
     summary: "use the counter, prices and cache rules of this model",
   },
   ttl: {
-    ...{ value: "TIME", choices: ["5m", "1h"] },
+    value: "TIME",
+    choices: ["5m", "1h"],
     summary: "how long entries of the prompt cache live (default: as recorded, or 5m)",
   },
   html: { value: "FILE", summary: "write a page with the timeline of every session" },
@@ -117,7 +117,7 @@ The page needs no network. It contains numbers, file names and the first words o
       await writePage(target, { html: renderPage(report), what }, call);
     }
     return {
-      json: reportJson(report),
+      json: replayJson(report),
       get text() {
         return reportText(report, output.style);
       },
@@ -126,33 +126,21 @@ The page needs no network. It contains numbers, file names and the first words o
   },
 });
 
-function reportJson(report: ReplayReport): object {
-  const { sessions, settings } = report;
-  const results = resultRows(report).map(({ window, policy, calls, cost, usd, ratioToNone, ...row }) => ({
-    ...{ window, policy, sessions: row.sessions, calls, cost: rounded(cost, 1), usd: rounded(usd, 6) },
-    ratioToNone: rounded(ratioToNone, 6),
-    ...lastFields(row),
-    msPerTurn: rounded(row.msPerTurn, 4),
-  }));
-  const rows = sessions.flatMap(({ file, runs }) =>
-    runs
-      .filter(({ policy }) => settings.policies.includes(policy))
-      .map(({ window, policy, totals: { calls, cost, usd, ...totals } }) => ({
-        ...{ file, window, policy, calls, cost: rounded(cost, 1), usd: rounded(usd, 6) },
-        ...lastFields(totals),
-      })),
-  );
-  return { results, sessions: rows, ...(report.recorded && { recorded: recordedJson(report.recorded) }) };
-}
-
-function recordedJson({ cost, outputCost, usd, ...tokens }: UsageTotals): object {
-  return { ...tokens, cost: rounded(cost, 1), outputCost: rounded(outputCost, 1), usd: rounded(usd, 6) };
-}
-
 function reportText(report: ReplayReport, style: Style): string {
   const header = [
-    ...["window", "policy", "cost", "x none", "breaks", "over", "invalid", "kept"],
-    ...["quotes", "names far", "edits", "re-fetch/100", "ms/turn"],
+    "window",
+    "policy",
+    "cost",
+    "x none",
+    "breaks",
+    "over",
+    "invalid",
+    "kept",
+    "quotes",
+    "names far",
+    "edits",
+    "re-fetch/100",
+    "ms/turn",
   ];
   const rows = resultRows(report).map((row) => [
     formatNumber(row.window),
@@ -188,26 +176,27 @@ async function readSettings(call: Call<ReplayFlags>): Promise<ReplaySettings> {
     call,
   );
   const { history } = config;
-  const wholeOf = (name: "reserve" | "prefix-tokens" | "keep"): number | undefined => {
+  const readWhole = (name: "reserve" | "prefix-tokens" | "keep"): number | undefined => {
     const value = options[name];
     return value === undefined ? undefined : wholeNumber(value, name, 0);
   };
   // The model also chooses prices.
   const counting = { counter: options.counter, model: modelForCounter(options) };
-  const asked = wholeOf("reserve");
-  const prefixTokens = wholeOf("prefix-tokens");
-  const reserveOf = (window: number): number => asked ?? Math.min(history.reserve, Math.floor(window / 2));
-  const windows = windowsWithRoom(call, { reserveOf, prefixTokens: prefixTokens ?? 0 });
+  const asked = readWhole("reserve");
+  const prefixTokens = readWhole("prefix-tokens");
+  const chooseReserve = (window: number): number => asked ?? Math.min(history.reserve, Math.floor(window / 2));
+  const windows = windowsWithRoom(call, { chooseReserve, prefixTokens: prefixTokens ?? 0 });
+  const policies = [...new Set(options.policy ?? ["none", "rfc", "economic"])] as ReplayPolicy[];
   return {
     windows,
     // parseArguments has checked the choices.
-    policies: withIntake(
-      [...new Set(options.policy ?? defaultPolicies)] as ReplayPolicy[],
-      options.intake as IntakeMode,
+    policies: policies.flatMap((policy) =>
+      // Each policy also runs with the intake, to compare both.
+      options.intake === undefined ? policy : [policy, `${policy}+${options.intake}` as ReplayPolicy],
     ),
-    reserves: Object.fromEntries(windows.map((window) => [window, reserveOf(window)])),
+    reserves: Object.fromEntries(windows.map((window) => [window, chooseReserve(window)])),
     prefixTokens,
-    keep: wholeOf("keep") ?? history.keep,
+    keep: readWhole("keep") ?? history.keep,
     threshold: history.threshold,
     counter: await chooseCounter({ ...call, options: counting }, "exact:o200k"),
     hasCounter: options.counter !== undefined,
@@ -221,25 +210,16 @@ async function readSettings(call: Call<ReplayFlags>): Promise<ReplaySettings> {
 /** Returns the windows that leave room for messages. Notes the others, and throws if there is none. */
 function windowsWithRoom(
   { options, output }: Call<ReplayFlags>,
-  { reserveOf, prefixTokens }: { reserveOf(window: number): number; readonly prefixTokens: number },
+  { chooseReserve, prefixTokens }: { chooseReserve(window: number): number; readonly prefixTokens: number },
 ): number[] {
   const all = [...new Set((options.window ?? ["200000"]).map((value) => wholeNumber(value, "window", 1)))];
-  const problemOf = (window: number) => problemWithWindow(window, { reserve: reserveOf(window), prefixTokens });
-  const windows = all.filter((window) => problemOf(window) === undefined);
-  const problems = all.flatMap((window) => problemOf(window) ?? []);
+  const findProblem = (window: number) => problemWithWindow(window, { reserve: chooseReserve(window), prefixTokens });
+  const windows = all.filter((window) => findProblem(window) === undefined);
+  const problems = all.flatMap((window) => findProblem(window) ?? []);
   if (windows.length === 0 && problems[0] !== undefined) throw problems[0];
   for (const { message } of problems) output.note(`${message}, so this window is left out`);
   return windows;
 }
-
-/** Adds each policy with the intake, to compare both. */
-function withIntake(policies: readonly ReplayPolicy[], intake: IntakeMode | undefined): ReplayPolicy[] {
-  return policies.flatMap((policy) =>
-    intake === undefined ? policy : [policy, `${policy}+${intake}` as ReplayPolicy],
-  );
-}
-
-const defaultPolicies = ["none", "rfc", "economic"];
 
 type ReplayFlags = OptionValues<typeof replayOptions>;
 
@@ -257,14 +237,3 @@ function whoBills(
   output.note(`no prices are known for "${printable(model)}": billed as ${billedAs}`);
   return { billedAs, pricing: `no prices are known for "${model}", so ${billedAs}: ${price}` };
 }
-
-function lastFields(totals: LastFields): object {
-  const { breaks, overWindow, invalid, invalidRules, visibleShare, references } = totals;
-  const rules = Object.keys(invalidRules).length === 0 ? {} : { invalidRules };
-  return {
-    ...{ breaks, overWindow, invalid, ...rules, visibleShare: rounded(visibleShare, 6) },
-    references: describeReferences(references),
-  };
-}
-
-type LastFields = Omit<ReplayTotals, "calls" | "cost" | "usd" | "msPerTurn">;

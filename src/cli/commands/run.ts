@@ -20,7 +20,7 @@ import {
   type AccountedContext,
   type ChosenAgent,
   composeContext,
-  conventionsOf,
+  findLoadedFiles,
   readContextSettings,
 } from "../../plans/index.ts";
 import { agentFor, agentOptions, contextOptions, requireAgent } from "../agent-options.ts";
@@ -159,7 +159,7 @@ async function buildPrompt(call: RunCall, agent: ChosenAgent): Promise<Prompt> {
   const task = await readTask(call);
   const snapshot = call.options["no-project-context"] !== true;
   const isKept = call.options["with-conventions"] === true || !snapshot;
-  const loadsItself = isKept ? undefined : await conventionsOf(agent, call.cwd);
+  const loadsItself = isKept ? undefined : await findLoadedFiles(agent, call.cwd);
   const layers = { fabric: await readLayer(fabric, call), priorWork: await readLayer(prior, call) };
   const context = await composeContext(layers, { ...settings, snapshot, loadsItself }, call);
   const text = withTask(context.text, task);

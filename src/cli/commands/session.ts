@@ -43,17 +43,11 @@ export const sessionCommand: CommandGroup = {
   ],
 };
 
-interface FoundStore<Result> {
-  readonly file: string;
-  /** Absent if there is no store. */
-  readonly result: Result | undefined;
-}
-
-/** Opens the store of sessions if it exists. */
+/** Opens the store of sessions if it exists. The result is undefined if there is none. */
 async function withSessions<Result>(
   call: Call<{ readonly store?: string | undefined }>,
   read: (store: Store) => Promise<Result>,
-): Promise<FoundStore<Result>> {
+): Promise<{ readonly file: string; readonly result: Result | undefined }> {
   const file = await storePath(call.options.store, call);
   return { file, result: await lookInStore(file, read) };
 }
@@ -74,7 +68,9 @@ tokens of system text, history, tool results, the user's message and the reserve
       damaged: (await listStoredSessions(store)).filter(({ lastUsed }) => lastUsed === undefined),
     }));
     const { sessions, damaged } = result ?? { sessions: [], damaged: [] };
-    for (const { id } of damaged) call.output.note(damagedNote(id));
+    for (const id of damaged.map((session) => printable(session.id))) {
+      call.output.note(`session ${id} cannot be read: its record is damaged. plimsoll session rm ${id} deletes it.`);
+    }
     if (sessions.length + damaged.length === 0) {
       call.output.note(noSession(shownStore(file, call.cwd, call.env)).join(". "));
     }
@@ -85,10 +81,6 @@ tokens of system text, history, tool results, the user's message and the reserve
 /** The message if there is no session, whether the file is missing or empty. */
 export function noSession(file: string): [message: string, hint: string] {
   return [`there is no session in ${file} yet`, 'A session starts with the first tool call of "plimsoll mcp".'];
-}
-
-function damagedNote(id: string): string {
-  return `session ${printable(id)} cannot be read: its record is damaged. plimsoll session rm ${printable(id)} deletes it.`;
 }
 
 function renderList(sessions: readonly SessionLine[], style: Style): string {
@@ -167,30 +159,47 @@ async function find(store: Store, id: string | undefined): Promise<SessionReport
   });
 }
 
-/** Options to show a session. */
-interface RenderOptions {
-  readonly style: Style;
-  /** Show every entry, not only the newest. */
-  readonly all: boolean;
-}
-
 /** Entries shown without --all. */
-const mostEntries = 20;
-const mostEvicted = 5;
+const maxEntries = 20;
+const maxEvicted = 5;
 
-export function renderSession(report: SessionReport, { style, all }: RenderOptions): string {
-  const { workLog, evicted, largest } = report;
-  const log = newest(workLog, all ? workLog.length : mostEntries);
-  const gone = newest(evicted.entries, all ? evicted.entries.length : mostEvicted);
+/** Renders a session. With `all` it shows every entry, not only the newest. */
+export function renderSession(
+  report: SessionReport,
+  { style, all }: { readonly style: Style; readonly all: boolean },
+): string {
+  const { workLog, evicted, largest, damaged, delivered, lifetime } = report;
+  const id = printable(report.id);
+  const since = `${countNoun(report.calls, "call")} since ${shownTime(report.started)}`;
+  const inAll = lifetime === delivered ? "" : `, ${formatNumber(lifetime)} in all conversations`;
+  const left = `${formatNumber(report.available)} of ${formatNumber(report.total)} left`;
+  const log = workLog.slice(all ? 0 : -maxEntries);
+  const gone = evicted.entries.slice(all ? 0 : -maxEvicted);
   const sections = [
-    introduction(report, style),
-    [...renderTiers(report.ledger), sums(report)],
-    damageOf(report),
-    section(`work log${share(log.length, workLog.length)}`, renderEntries(log), style),
+    [
+      `${style.bold(id)}  ${since}, tokens by ${printable(report.counter)}`,
+      ...(report.warning === undefined ? [] : [report.warning]),
+    ],
+    [...renderTiers(report.ledger), `${left}; ${formatNumber(delivered)} delivered by tools${inAll}`],
+    damaged === 0
+      ? []
+      : [
+          `${damaged === 1 ? "1 entry of the work log is" : `${formatNumber(damaged)} entries of the work log are`} damaged and left out. plimsoll session rm ${id} deletes the session.`,
+        ],
+    [style.dim(`work log${describeShare(log.length, workLog.length)}`), ...log.flatMap(entryLines)],
     evicted.count === 0
       ? []
-      : section(`evicted${share(gone.length, evicted.count)}; recall gets them`, renderEntries(gone), style),
-    section(`largest results${share(largest.length, largest.length)}`, renderLargest(largest), style),
+      : [
+          style.dim(`evicted${describeShare(gone.length, evicted.count)}; recall gets them`),
+          ...gone.flatMap(entryLines),
+        ],
+    [
+      style.dim(`largest results${describeShare(largest.length, largest.length)}`),
+      ...renderTable(
+        largest.map((result) => [`  ${result.id}`, printable(result.tool), formatNumber(result.tokens)]),
+        ["left", "left", "right"],
+      ),
+    ],
   ];
   return sections
     .filter((lines) => lines.length > 0)
@@ -198,49 +207,10 @@ export function renderSession(report: SessionReport, { style, all }: RenderOptio
     .join("\n\n");
 }
 
-function introduction({ id, started, calls, counter, warning }: SessionReport, style: Style): string[] {
-  const counted = `${countNoun(calls, "call")} since ${shownTime(started)}`;
-  return [
-    `${style.bold(printable(id))}  ${counted}, tokens by ${printable(counter)}`,
-    ...(warning === undefined ? [] : [warning]),
-  ];
-}
-
-function sums({ available, total, delivered, lifetime }: SessionReport): string {
-  const left = `${formatNumber(available)} of ${formatNumber(total)} left; ${formatNumber(delivered)} delivered by tools`;
-  return lifetime === delivered ? left : `${left}, ${formatNumber(lifetime)} in all conversations`;
-}
-
-function damageOf({ id, damaged }: SessionReport): string[] {
-  if (damaged === 0) return [];
-  const what =
-    damaged === 1
-      ? "1 entry of the work log is damaged and left out"
-      : `${formatNumber(damaged)} entries of the work log are damaged and left out`;
-  return [`${what}. plimsoll session rm ${printable(id)} deletes the session.`];
-}
-
-function section(title: string, lines: readonly string[], style: Style): string[] {
-  return [style.dim(title), ...lines];
-}
-
-function newest(entries: readonly LogEntry[], most: number): readonly LogEntry[] {
-  return entries.slice(Math.max(0, entries.length - most));
-}
-
 /** Says how many entries are left out. */
-function share(shown: number, all: number): string {
+function describeShare(shown: number, all: number): string {
   if (all === 0) return ": empty";
   return shown === all ? `: ${formatNumber(all)}` : `: the newest ${shown} of ${formatNumber(all)}`;
-}
-
-function renderEntries(entries: readonly LogEntry[]): string[] {
-  return entries.flatMap(entryLines);
-}
-
-function renderLargest(largest: SessionReport["largest"]): string[] {
-  const rows = largest.map(({ id, tool, tokens }) => [`  ${id}`, printable(tool), formatNumber(tokens)]);
-  return renderTable(rows, ["left", "left", "right"]);
 }
 
 const width = 24;
@@ -253,7 +223,7 @@ function renderTiers(ledger: SessionReport["ledger"]): string[] {
     tier.replaceAll("_", " "),
     bar(used, limit),
     `${formatNumber(used)} of ${formatNumber(limit).padStart(digits)}`,
-    meaning(tier, used, limit),
+    used > limit ? `${formatNumber(used - limit)} over` : tier === "response" ? "reserved" : "",
   ]);
   return renderTable(rows, ["left", "left", "right", "left"]);
 }
@@ -265,25 +235,14 @@ function bar(used: number, limit: number): string {
   return "█".repeat(filled) + "░".repeat(width - filled);
 }
 
-function meaning(tier: string, used: number, limit: number): string {
-  if (used > limit) return `${formatNumber(used - limit)} over`;
-  return tier === "response" ? "reserved" : "";
-}
-
 /** Renders the work log in one of the views for models. */
 function renderView(view: WorkLogView): string {
   if ("steps" in view) {
-    const { steps, last_result } = view;
-    return [countNoun(steps, "step"), ...(last_result === undefined ? [] : [`last: ${printable(last_result)}`])].join(
-      "\n",
-    );
+    const last = view.last_result === undefined ? [] : [`last: ${printable(view.last_result)}`];
+    return [countNoun(view.steps, "step"), ...last].join("\n");
   }
-  const { total_steps } = view;
-  if ("recent" in view) return [`${countNoun(total_steps, "step")}, newest first`, ...lines(view.recent)].join("\n");
+  const steps = countNoun(view.total_steps, "step");
+  if ("recent" in view) return [`${steps}, newest first`, ...view.recent.flatMap(entryLines)].join("\n");
   const evicted = view.evicted === 0 ? "" : `, ${formatNumber(view.evicted)} evicted`;
-  return [`${countNoun(total_steps, "step")}${evicted}`, ...lines(view.entries)].join("\n");
-}
-
-function lines(entries: readonly Omit<LogEntry, "tokens">[]): string[] {
-  return entries.flatMap(entryLines);
+  return [`${steps}${evicted}`, ...view.entries.flatMap(entryLines)].join("\n");
 }

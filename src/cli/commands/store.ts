@@ -1,6 +1,5 @@
 import type { PruneReport } from "../../clients/index.ts";
 import { ContextError } from "../../core/errors.ts";
-import type { MaintainedStore } from "../../core/store/index.ts";
 import { countNoun, formatNumber, printable, readAge, shownTime } from "../../core/text/index.ts";
 import { loadConfig, lookInStore, renderTable, shownStore, storePath } from "../../host/index.ts";
 import { type Command, type CommandGroup, defineCommand } from "../command.ts";
@@ -47,11 +46,14 @@ of yours. Bytes of deleted values stay in a file until it is rewritten, which se
   async run(call) {
     const place = await storePath(call.options.store, call);
     const shown = shownStore(place, call.cwd, call.env);
+    const { readStats } = await import("../../host/store/store-stats.ts");
     const found = await lookInStore(place, readStats);
     if (found === undefined) call.output.note(`there is no store in ${shown} yet`);
     const { size, kinds } = found ?? { size: 0, kinds: [] };
     const rows = kinds.map(({ kind, records, bytes, oldest, newest }) => [
-      ...[kind, formatNumber(records), formatNumber(bytes)],
+      kind,
+      formatNumber(records),
+      formatNumber(bytes),
       ...[oldest, newest].map((time) => shownTime(new Date(time).toISOString())),
     ]);
     const [head = "", ...lines] = renderTable(
@@ -59,52 +61,17 @@ of yours. Bytes of deleted values stay in a file until it is rewritten, which se
       ["left", "right", "right", "left", "left"],
     );
     const total = `${printable(shown)}: ${formatNumber(size)} bytes`;
-    const told = kinds.map(({ oldest, newest, ...kind }) => ({
-      ...{ ...kind, oldest: new Date(oldest).toISOString(), newest: new Date(newest).toISOString() },
+    const dated = kinds.map(({ oldest, newest, ...kind }) => ({
+      ...kind,
+      oldest: new Date(oldest).toISOString(),
+      newest: new Date(newest).toISOString(),
     }));
     return {
-      json: { store: shown, size, kinds: told },
+      json: { store: shown, size, kinds: dated },
       text: kinds.length === 0 ? total : [total, call.output.style.dim(head), ...lines].join("\n"),
     };
   },
 });
-
-interface Kind {
-  readonly kind: string;
-  readonly records: number;
-  readonly bytes: number;
-  readonly oldest: number;
-  readonly newest: number;
-}
-
-async function readStats(store: MaintainedStore): Promise<{ readonly size: number; readonly kinds: readonly Kind[] }> {
-  const kinds = new Map<string, Kind>();
-  const add = (one: Kind): void => {
-    const before = kinds.get(one.kind) ?? one;
-    const isFirst = before === one;
-    kinds.set(one.kind, {
-      kind: one.kind,
-      records: one.records + (isFirst ? 0 : before.records),
-      bytes: one.bytes + (isFirst ? 0 : before.bytes),
-      oldest: Math.min(one.oldest, before.oldest),
-      newest: Math.max(one.newest, before.newest),
-    });
-  };
-  for (const { collection, ...facts } of await store.listCollections()) add({ kind: kindOf(collection), ...facts });
-  for (const { stream, entries, bytes, written } of await store.listStreams()) {
-    const kind = /^session\/.*\/(ids|log)$/s.exec(stream)?.[1] === "ids" ? "stream of result ids" : "stream of entries";
-    add({ kind, records: entries, bytes, oldest: written, newest: written });
-  }
-  return {
-    size: await store.size(),
-    kinds: [...kinds.values()].sort((left, right) => (left.kind < right.kind ? -1 : 1)),
-  };
-}
-
-/** Originals of trimmed content have a collection for each conversation. */
-function kindOf(collection: string): string {
-  return collection.replace(/^(history\/recall)\/.*$/s, "$1");
-}
 
 const pruneCommand: Command = defineCommand({
   options: {
@@ -145,9 +112,16 @@ Servers prune once a day if the user's configuration has "retention: 30d".`,
     const { sessions, originals, pluginSessions, nebulas, orphans, events, kept } = report ?? nothing;
     for (const { id, reason } of kept) call.output.note(`${printable(id)} is kept: ${printable(reason)}`);
     const json = {
-      ...{ dry_run: dryRun, originals, plugin_sessions: pluginSessions, orphans, events, kept },
+      dry_run: dryRun,
+      originals,
+      plugin_sessions: pluginSessions,
+      orphans,
+      events,
+      kept,
       sessions: sessions.map(({ id, calls, lastUsed }) => ({
-        ...{ id, calls, last_used: new Date(lastUsed).toISOString() },
+        id,
+        calls,
+        last_used: new Date(lastUsed).toISOString(),
       })),
       nebulas: nebulas.map(({ key, name }) => ({ key, name })),
     };
@@ -156,7 +130,13 @@ Servers prune once a day if the user's configuration has "retention: 30d".`,
 });
 
 const nothing: PruneReport = {
-  ...{ sessions: [], originals: 0, pluginSessions: 0, nebulas: [], orphans: 0, events: 0, kept: [] },
+  sessions: [],
+  originals: 0,
+  pluginSessions: 0,
+  nebulas: [],
+  orphans: 0,
+  events: 0,
+  kept: [],
 };
 
 function isAnything({ sessions, originals, pluginSessions, nebulas, orphans, events }: PruneReport): boolean {

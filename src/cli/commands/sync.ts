@@ -2,7 +2,7 @@ import { dirname, relative, resolve } from "node:path";
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
 import type { Output } from "../../host/index.ts";
 import { homeDirectory, loadConfig, noteLeftOut, projectRoot, renderTable, shownPath } from "../../host/index.ts";
-import { loadSync, type SyncReport, type TextSync } from "../../rules/index.ts";
+import { loadSync, type SyncReport } from "../../rules/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { trustOption } from "../shared-options.ts";
 
@@ -54,80 +54,61 @@ a name lookup. --allow-private allows them, for example for a company's own git 
     const untrusted = [...leftOut, ...report.leftOut];
     noteLeftOut(untrusted, call);
     tellProblems(shown, output);
-    const text = renderReport(shown, { output, isLeftOut: untrusted.length > 0 });
-    return { json: toJson(shown), text, failed: hasFailed(shown) };
+    const { company } = report;
+    const nothing =
+      untrusted.length > 0
+        ? "Nothing was fetched: this project's sources are not trusted."
+        : "Nothing to sync: no company's packs are configured, and no pack has a sync:fetch marker.";
+    // Leaves out a path of this machine.
+    const { directory: _, ...shownCompany } = company ?? { directory: undefined };
+    return {
+      json: { company: company === undefined ? null : shownCompany, texts, problems },
+      text: company === undefined && texts.length === 0 ? nothing : renderReport(shown, output),
+      failed:
+        company?.status === "failed" ||
+        texts.some(({ reason }) => reason !== undefined) ||
+        problems.some(({ severity }) => severity === "error"),
+    };
   },
 });
 
-function hasFailed({ company, texts, problems }: SyncReport): boolean {
-  return (
-    company?.status === "failed" ||
-    texts.some(({ reason }) => reason !== undefined) ||
-    problems.some(({ severity }) => severity === "error")
-  );
-}
-
+/** Reports problems of the content, and sources that could not be fetched. */
 function tellProblems({ company, texts, problems }: SyncReport, output: Output): void {
   for (const { file, line, severity, message } of problems) {
-    const text = `${printable(file)}:${line}: ${printable(message)}`;
-    if (severity === "error") output.problem(text);
-    else output.note(text);
+    const tell = severity === "error" ? output.problem : output.note;
+    tell(`${printable(file)}:${line}: ${printable(message)}`);
   }
   if (company?.reason !== undefined) {
     const kept = company.commit === undefined ? "" : ` (${company.commit.slice(0, 12)} is kept)`;
     output.problem(printable(`company ${company.source}: ${company.reason}${kept}`));
   }
-  for (const text of texts) tellText(text, output);
+  for (const { url, reason, fetched, warning, truncated } of texts) {
+    const kept = fetched === undefined ? "" : ` (the text of ${fetched} is kept)`;
+    if (reason !== undefined) output.problem(printable(`${url}: ${reason}${kept}`));
+    if (warning !== undefined) output.note(printable(`${url}: ${warning}`));
+    if (truncated) output.note(printable(`${url}: longer than 1 MiB, so the rest is left out`));
+  }
 }
 
-function tellText({ url, reason, fetched, warning, truncated }: TextSync, output: Output): void {
-  const kept = fetched === undefined ? "" : ` (the text of ${fetched} is kept)`;
-  if (reason !== undefined) output.problem(printable(`${url}: ${reason}${kept}`));
-  if (warning !== undefined) output.note(printable(`${url}: ${warning}`));
-  if (truncated) output.note(printable(`${url}: longer than 1 MiB, so the rest is left out`));
-}
-
-/** Leaves out paths of this machine. */
-function toJson({ company, texts, problems }: SyncReport): unknown {
-  const { directory, ...shown } = company ?? { directory: undefined };
-  return { company: company === undefined ? null : shown, texts, problems };
-}
-
-interface RenderOptions {
-  readonly output: Output;
-  /** Whether sources were left out because nobody trusts them. */
-  readonly isLeftOut: boolean;
-}
-
-function renderReport({ company, texts }: SyncReport, { output, isLeftOut }: RenderOptions): string {
-  const isEmpty = company === undefined && texts.length === 0;
-  if (isEmpty && isLeftOut) return "Nothing was fetched: this project's sources are not trusted.";
-  if (isEmpty) return "Nothing to sync: no company's packs are configured, and no pack has a sync:fetch marker.";
+function renderReport({ company, texts }: SyncReport, { style }: Output): string {
   const rows = [["status", "bytes", "packs", "from"]];
   if (company !== undefined) {
     const at = [company.revision, company.commit?.slice(0, 12)].filter((each) => each !== undefined);
     rows.push([company.status, "", "company", [company.source, ...at].join(" ")]);
   }
-  rows.push(...texts.map(textRow));
-  const lines = renderTable(
+  rows.push(...texts.map(({ status, bytes, packs, url }) => [status, formatNumber(bytes), packs.join(","), url]));
+  const [header = "", ...lines] = renderTable(
     rows.map((row) => row.map(printable)),
     ["left", "right", "left", "left"],
   );
-  return [output.style.dim(lines[0]!), ...lines.slice(1), ...writtenNote(texts)].join("\n");
-}
-
-/** Fetched texts are useful to others only after they are committed. */
-function writtenNote(texts: readonly TextSync[]): string[] {
-  const files = texts.flatMap(({ status, file = "" }) => (status === "fetched" ? dirname(file) : []));
-  return [...new Set(files)].map((folder) => {
-    const count = countNoun(files.filter((each) => each === folder).length, "text");
+  const folders = texts.flatMap(({ status, file = "" }) => (status === "fetched" ? dirname(file) : []));
+  const written = [...new Set(folders)].map((folder) => {
+    const count = countNoun(folders.filter((each) => each === folder).length, "text");
+    // Fetched texts are useful to others only after they are committed.
     const advice = folder.endsWith(".plimsoll/fetched")
       ? " Commit this folder, so everyone injects the same text."
       : "";
     return `Wrote ${count} to ${printable(folder)}.${advice}`;
   });
-}
-
-function textRow({ status, bytes, packs, url }: TextSync): string[] {
-  return [status, formatNumber(bytes), packs.join(","), url];
+  return [style.dim(header), ...lines, ...written].join("\n");
 }

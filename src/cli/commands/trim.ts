@@ -10,17 +10,8 @@ import {
   type TrimRequest,
 } from "../../conversation/history/index.ts";
 import { ContextError, usageError } from "../../core/errors.ts";
-import { type FormatName, formatOfRequest, geminiSystemText } from "../../core/messages/index.ts";
-import {
-  countNoun,
-  type Fields,
-  formatNumber,
-  printable,
-  problemWithWindow,
-  wholeNumber,
-} from "../../core/text/index.ts";
-import type { Counter } from "../../core/tokens/index.ts";
-import type { Output } from "../../host/index.ts";
+import { type FormatName, formatOfRequest } from "../../core/messages/index.ts";
+import { countNoun, formatNumber, printable, problemWithWindow, wholeNumber } from "../../core/text/index.ts";
 import {
   type Config,
   chooseCounter,
@@ -29,8 +20,6 @@ import {
   type MessagesInput,
   type MessagesKey,
   modelForCounter,
-  parseJson,
-  readTextFile,
   renderTable,
   rewriteMessages,
   type SavedDecisions,
@@ -48,7 +37,8 @@ const trimOptions = {
   },
   ...formatOption,
   policy: {
-    ...{ value: "NAME", choices: policyNames },
+    value: "NAME",
+    choices: policyNames,
     summary: "how to trim (default: from the configuration, economic)",
   },
   keep: historyOptions.keep,
@@ -115,34 +105,53 @@ function decisionsPlace({ checkpoint, session, store }: TrimCall["options"]): De
   return { session, store };
 }
 
-interface TrimPlan {
-  readonly config: Config;
-  readonly settings: TrimSettings;
-  readonly saved?: SavedDecisions;
-}
-
-async function trimInput(call: TrimCall, { config, settings, saved }: TrimPlan): Promise<CommandResult> {
+async function trimInput(
+  call: TrimCall,
+  {
+    config,
+    settings,
+    saved,
+  }: { readonly config: Config; readonly settings: TrimSettings; readonly saved?: SavedDecisions },
+): Promise<CommandResult> {
   const { options, output } = call;
   const input = await readMessagesInput(call.arguments[0], call);
   const request = await readRequestParts(input, call);
-  const format = chooseFormat(options, input);
-  const model = chooseModel(options, input);
-  const counter = await counterFor(call, { config, model });
+  const isKnown = options.format !== undefined && options.format !== "auto";
+  const format = isKnown ? (options.format as FormatName) : formatOfRequest(input.request ?? input.messages ?? []);
+  const own = input.request?.model;
+  const model = options.model ?? (typeof own === "string" && own !== "" ? own : undefined);
+  // --counter, or else the counter of --model, or else of the configuration, or else of the request's model.
+  const named = options.counter ?? (options.model === undefined ? config.counter : undefined) ?? "auto";
+  const counting = { counter: named, model: modelForCounter({ counter: named, model }) };
+  const counter = await chooseCounter({ ...call, options: counting }, "auto");
   const trimmer = await (saved?.open ?? createTrimmer)({ ...settings, format, model, counter });
   const reduction = reduce(trimmer, request, { input, call });
   const { key = "messages", source } = input;
   const report: TrimReport = {
-    ...{ reduction, settings, counter: counter.name, format, key },
-    ...{ messages: request.messages.length, file: source.file },
+    reduction,
+    settings,
+    counter: counter.name,
+    format,
+    key,
+    messages: request.messages.length,
+    file: source.file,
   };
-  tellOverflow(report, output);
+  const { messages, metadata, overflow } = reduction;
+  if (overflow !== undefined && !isRfc(settings.policy)) throw overflowError(overflow, report);
+  if (overflow !== undefined) {
+    // The rfc policies do not promise to fit.
+    const sizes = `${formatNumber(overflow.tokens)} tokens ${rfcCount} are left, the threshold is ${formatNumber(overflow.limit)}`;
+    output.problem(`${printable(source.file)}: still too large: ${sizes}${describeLargest(overflow.largest, report)}`);
+  }
   await saved?.save(trimmer);
   // The user asked for these numbers, so --quiet does not hide them.
   if (options.stats) output.problem(renderStats(report));
+  const { before, after, threshold, boundary, trimmed, epochs } = reduction.stats;
+  const stats = { before, after, threshold, boundary, trimmed, epochs, overflow: overflow ?? null };
   return {
-    json: reportJson(report),
+    json: { messages, metadata, stats, counter: counter.name, policy: settings.policy },
     get text() {
-      const text = rewriteMessages({ ...input, messages: request.messages }, reduction.messages);
+      const text = rewriteMessages({ ...input, messages: request.messages }, messages);
       return text.endsWith("\n") ? text : `${text}\n`;
     },
     exact: true,
@@ -166,13 +175,6 @@ function reduce(
   }
 }
 
-function tellOverflow(report: TrimReport, output: Output): void {
-  const { reduction, settings } = report;
-  if (reduction.overflow === undefined) return;
-  if (!isRfc(settings.policy)) throw overflowError(reduction.overflow, report);
-  output.problem(overflowWarning(reduction.overflow, report));
-}
-
 interface TrimReport {
   readonly reduction: Reduction;
   readonly settings: TrimSettings;
@@ -182,13 +184,6 @@ interface TrimReport {
   readonly messages: number;
   readonly key: MessagesKey;
   readonly file: string;
-}
-
-function reportJson({ reduction, settings, counter }: TrimReport): object {
-  const { messages, metadata, overflow = null } = reduction;
-  const { before, after, threshold, boundary, trimmed, epochs } = reduction.stats;
-  const stats = { before, after, threshold, boundary, trimmed, epochs, overflow };
-  return { messages, metadata, stats, counter, policy: settings.policy };
 }
 
 /** Renders a line about the input, then one number per line. */
@@ -212,10 +207,16 @@ const rfcCount = "by the RFC's own count";
 
 /** The error if messages do not fit although the policy promises it. */
 function overflowError({ tokens, limit, largest }: Overflow, report: TrimReport): ContextError {
-  const { contextWindow, reserve } = report.settings;
-  const parts = [`--window ${contextWindow}`, `${formatNumber(reserve)} for the answer`, ...besidesOf(limit, report)];
+  const { contextWindow, reserve, prefixTokens } = report.settings;
+  const parts = [`--window ${contextWindow}`, `${formatNumber(reserve)} for the answer`];
+  const besides = contextWindow - reserve - limit;
+  if (besides > 0) {
+    const what = prefixTokens > 0 ? "the prefix, system text and tools" : "system text and tools";
+    // If nothing is left for messages, it may be more.
+    parts.push(`${limit === 0 ? "at least " : ""}${formatNumber(besides)} for ${what}`);
+  }
   const allowed = `but at most ${formatNumber(limit)} fit (${parts.join(", ")})`;
-  const message = `cannot be trimmed to fit: ${formatNumber(tokens)} tokens remain, ${allowed}${largestOf(largest, report)}`;
+  const message = `cannot be trimmed to fit: ${formatNumber(tokens)} tokens remain, ${allowed}${describeLargest(largest, report)}`;
   const canLower = reserve > 0 && tokens <= limit + reserve;
   return new ContextError("context_overflow", message, {
     hint: `Shorten the largest messages, ${canLower ? "lower --reserve, " : ""}or use a model with a larger window.`,
@@ -223,22 +224,7 @@ function overflowError({ tokens, limit, largest }: Overflow, report: TrimReport)
   });
 }
 
-/** Describes what is sent besides the messages. If nothing is left for messages, it may be more. */
-function besidesOf(limit: number, { settings }: TrimReport): string[] {
-  const { contextWindow, reserve, prefixTokens } = settings;
-  const tokens = contextWindow - reserve - limit;
-  if (tokens <= 0) return [];
-  const what = prefixTokens > 0 ? "the prefix, system text and tools" : "system text and tools";
-  return [`${limit === 0 ? "at least " : ""}${formatNumber(tokens)} for ${what}`];
-}
-
-/** The warning of rfc policies, which do not promise to fit. */
-function overflowWarning({ tokens, limit, largest }: Overflow, report: TrimReport): string {
-  const sizes = `${formatNumber(tokens)} tokens ${rfcCount} are left, the threshold is ${formatNumber(limit)}`;
-  return `${printable(report.file)}: still too large: ${sizes}${largestOf(largest, report)}`;
-}
-
-function largestOf(largest: Overflow["largest"], { key, counter, settings }: TrimReport): string {
+function describeLargest(largest: Overflow["largest"], { key, counter, settings }: TrimReport): string {
   const parts = largest.map(({ path, role, kind, tokens }) => {
     const what = kind === "text" ? `${role} text` : kind.replaceAll("_", " ");
     return `${inRequest(path, key)} (${what}, ${formatNumber(tokens)})`;
@@ -255,7 +241,8 @@ function inRequest(path: string, key: MessagesKey): string {
 
 /** Reads messages, system text and tools. Tools come from the request or from a file. */
 async function readRequestParts(input: MessagesInput, { options, cwd }: TrimCall): Promise<TrimRequest> {
-  const { request = {}, key } = input;
+  const { readInputMessages, readSystem, readToolsFile } = await import("../../host/files/request-parts.ts");
+  const { request = {} } = input;
   const own = request.tools ?? undefined;
   if (options.tools !== undefined && own !== undefined) {
     throw usageError(
@@ -263,46 +250,13 @@ async function readRequestParts(input: MessagesInput, { options, cwd }: TrimCall
       "Leave out --tools: the request's tools are counted.",
     );
   }
-  const tools = options.tools === undefined ? own : await readTools(options.tools, cwd);
+  const tools = options.tools === undefined ? own : await readToolsFile(options.tools, cwd);
   return {
-    messages: messagesOf(input),
-    system: systemOf(request, key),
+    messages: readInputMessages(input),
+    system: readSystem(input),
     tools: tools as TrimRequest["tools"],
     metadata: request.metadata as TrimRequest["metadata"],
   };
-}
-
-function systemOf(request: Fields, key: MessagesKey | undefined): unknown {
-  if (key === "contents") return geminiSystemText(request.systemInstruction);
-  return key === "input" ? request.instructions : request.system;
-}
-
-/** Returns the messages. In OpenAI's responses, a plain text is one message. */
-function messagesOf({ messages, request, key, source: { file } }: MessagesInput): readonly object[] {
-  if (messages !== undefined) return messages;
-  const value = request?.[key!];
-  if (key === "input" && typeof value === "string") return [{ role: "user", content: value }];
-  throw new ContextError("invalid_message", `${key} must be an array, not ${nameOf(value)}`, { file });
-}
-
-function nameOf(value: unknown): string {
-  if (value === null) return "null";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
-}
-
-/** Reads a list of tools, or a request with one. The trimmer checks its content. */
-async function readTools(name: string, cwd: string): Promise<unknown> {
-  const path = resolve(cwd, name);
-  const file = relative(cwd, path) || ".";
-  const read = await readTextFile(path);
-  if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
-  const value = parseJson(read.text.replace(/^\uFEFF/, ""), { file });
-  const tools = Array.isArray(value) ? value : Object(value).tools;
-  if (Array.isArray(tools)) return tools;
-  throw new ContextError("unreadable_input", "holds no list of tools", {
-    file,
-    hint: "It should be a list of tool definitions, or a request with tools.",
-  });
 }
 
 /** Settings of a trimmer, from the command line and the configuration. */
@@ -359,28 +313,4 @@ function chooseThreshold(value: string | undefined, policy: PolicyName, configur
   const share = /^\d*\.?\d+$/.test(value) ? Number(value) : Number.NaN;
   if (share <= 1) return share;
   throw usageError(`--threshold is "${value}"`, "Use a share of the budget from 0 to 1, such as 0.8.");
-}
-
-/** Returns the format of --format, or the detected one. */
-function chooseFormat({ format }: TrimCall["options"], input: MessagesInput): FormatName {
-  if (format !== undefined && format !== "auto") return format as FormatName;
-  return formatOfRequest(input.request ?? input.messages ?? []);
-}
-
-/** Returns the model of --model, or that of the request. */
-function chooseModel({ model }: TrimCall["options"], input: MessagesInput): string | undefined {
-  const own = input.request?.model;
-  return model ?? (typeof own === "string" && own !== "" ? own : undefined);
-}
-
-/** Chooses `--counter`, or else the counter of `--model`, or else of the configuration, or else of the request's
- *  model. */
-function counterFor(
-  call: TrimCall,
-  { config, model }: { readonly config: Config; readonly model: string | undefined },
-): Promise<Counter> {
-  const named = call.options.counter ?? (call.options.model === undefined ? config.counter : undefined);
-  const counter = named ?? "auto";
-  const options = { counter, model: modelForCounter({ counter, model }) };
-  return chooseCounter({ ...call, options }, "auto");
 }

@@ -1,25 +1,18 @@
-import { basename, dirname, join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { usageError } from "../../core/errors.ts";
 import { countNoun, printable } from "../../core/text/index.ts";
 import {
   type Environment,
   exists,
   homeDirectory,
-  isInside,
-  listFiles,
-  loadConfig,
   openDirectory,
   otherOwner,
-  type PowerfulSetting,
-  type ProjectPlace,
   projectRoot,
   renderTable,
   shownPath,
   trustRecord,
 } from "../../host/index.ts";
-import { nebulaSettings } from "../../plans/index.ts";
-import { loadNebula } from "../../plans/nebula/index.ts";
-import { readProjectFetches } from "../../rules/index.ts";
+import { readProjectSettings } from "../../plans/index.ts";
 import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
 import { createQuestions } from "../questions.ts";
 
@@ -57,15 +50,15 @@ in CI.`,
     if (options.revoke === true && !(await exists(folder))) return revoke(folder, call);
     await openDirectory(named, call.cwd);
     const root = projectRoot(folder, homeDirectory(env));
-    return options.revoke === true ? revoke(root, call) : trust(root, call);
+    return options.revoke === true ? revoke(root, call) : trust(folder, root, call);
   },
 });
 
-async function trust(root: string, call: Call): Promise<CommandResult> {
+async function trust(folder: string, root: string, call: Call): Promise<CommandResult> {
   const { env, output } = call;
   const owner = await otherOwner(root, env);
   output.progress(`looking for the settings of ${printable(root)}`);
-  const settings = await settingsOf(root, call);
+  const settings = await readProjectSettings(folder, { root, cwd: call.cwd, env });
   output.settle();
   const shown = settings.map(({ hash: _, ...setting }) => ({
     ...setting,
@@ -84,9 +77,13 @@ async function trust(root: string, call: Call): Promise<CommandResult> {
       ["left", "left", "left"],
     ),
   ];
-  if (mustAsk(call)) {
+  const stdin = call.stdin as NodeJS.ReadStream;
+  // With --json the caller has decided already.
+  if (call.options.yes !== true && !output.json && stdin.isTTY === true) {
     output.result(lines.splice(0).join("\n"));
-    if (!(await ask(`Trust ${printable(root)} with this?`, call))) {
+    const { signal } = new AbortController();
+    const questions = createQuestions({ stdin, output, signal, onAsking: () => {} });
+    if (!(await questions.ask(`Trust ${printable(root)} with this?`))) {
       output.problem("nothing was recorded");
       return { json: { path: root, trusted: false, settings: shown }, text: "", failed: true };
     }
@@ -94,45 +91,6 @@ async function trust(root: string, call: Call): Promise<CommandResult> {
   const { path } = await trustRecord.trust({ root, env, settings, now: new Date() });
   const told = `Trusted ${printable(path)} with ${countNoun(settings.length, "setting")}.`;
   return { json: { path, trusted: true, settings: shown }, text: [...lines, told].join("\n") };
-}
-
-/** Returns all settings of the project that need trust, trusted or not. */
-async function settingsOf(root: string, { arguments: [named = "."], cwd, env }: Call): Promise<PowerfulSetting[]> {
-  const folder = resolve(cwd, named);
-  const { powerful } = await loadConfig({ cwd: folder, env: { ...env, PLIMSOLL_TRUST: "1" } });
-  const settings = [...powerful, ...(await readProjectFetches(root))];
-  // A relative working directory starts where nebulas are run.
-  const from = isInside(cwd, root) || (await isNebula(folder)) ? cwd : root;
-  for (const directory of await nebulasOf({ root, env }, folder)) {
-    const loaded = await loadNebula(directory);
-    settings.push(...(await nebulaSettings(loaded, { cwd: from, env })));
-  }
-  return settings;
-}
-
-function isNebula(folder: string): Promise<boolean> {
-  return exists(join(folder, "nebula.toml"));
-}
-
-/** Returns nebulas that git does not ignore, the named one, and those that are trusted already. */
-async function nebulasOf(place: ProjectPlace, folder: string): Promise<Set<string>> {
-  const { files } = await listFiles(place.root);
-  const found = files.filter((file) => basename(file) === "nebula.toml").map((file) => dirname(file));
-  const known = (await trustRecord.find(place))?.settings ?? [];
-  for (const other of new Set([folder, ...known.map(({ file }) => dirname(join(place.root, file)))]))
-    if (await isNebula(other)) found.push(other);
-  return new Set(found);
-}
-
-/** Whether to ask. With --json the caller has decided already. */
-function mustAsk({ options, stdin, output }: Call): boolean {
-  return options.yes !== true && !output.json && (stdin as NodeJS.ReadStream).isTTY === true;
-}
-
-function ask(question: string, { stdin, output }: Call): Promise<boolean> {
-  const { signal } = new AbortController();
-  const terminal = stdin as NodeJS.ReadStream;
-  return createQuestions({ stdin: terminal, output, signal, onAsking: () => {} }).ask(question);
 }
 
 async function revoke(root: string, { env }: Call): Promise<CommandResult> {
@@ -143,7 +101,9 @@ async function revoke(root: string, { env }: Call): Promise<CommandResult> {
 
 async function listTrusted(env: Environment): Promise<CommandResult> {
   const projects = (await trustRecord.read(env)).map(({ path, settings, trustedAt }) => ({
-    ...{ path, trustedAt, settings: settings.map(({ file, key, value }) => ({ file, key, value })) },
+    path,
+    trustedAt,
+    settings: settings.map(({ file, key, value }) => ({ file, key, value })),
   }));
   const lines = projects.flatMap(({ path, settings, trustedAt }) => [
     `${printable(path)}, trusted ${trustedAt}`,

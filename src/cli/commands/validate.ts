@@ -1,6 +1,5 @@
-import { type FormatName, formatOfRequest, type Problem, validateRequest } from "../../core/messages/index.ts";
+import { type FormatName, formatOfRequest, validateRequest } from "../../core/messages/index.ts";
 import { countNoun, printable } from "../../core/text/index.ts";
-import type { Output } from "../../host/index.ts";
 import { renderTable } from "../../host/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { formatOption, readMessagesInput } from "../text-input.ts";
@@ -44,16 +43,12 @@ The format is detected unless you set --format. The exit code is 1 if there is a
     return {
       json: problems,
       get text() {
-        return renderProblems(problems, call.output);
+        if (problems.length === 0) return "";
+        const rows = problems.map(({ path, rule, message }) => [path, rule, printable(message)]);
+        const [head = "", ...lines] = renderTable([["path", "rule", "message"], ...rows], ["left", "left", "left"]);
+        return [call.output.style.dim(head), ...lines].join("\n");
       },
       failed: problems.length > 0,
     };
   },
 });
-
-function renderProblems(problems: readonly Problem[], { style }: Output): string {
-  if (problems.length === 0) return "";
-  const rows = problems.map(({ path, rule, message }) => [path, rule, printable(message)]);
-  const [head, ...lines] = renderTable([["path", "rule", "message"], ...rows], ["left", "left", "left"]);
-  return [style.dim(head!), ...lines].join("\n");
-}

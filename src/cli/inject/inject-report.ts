@@ -13,21 +13,6 @@ import {
   type TargetResult,
 } from "../../rules/index.ts";
 
-/** What a run did, or would do. */
-interface ReportedRun {
-  readonly adapters: readonly Adapter[];
-  readonly files: readonly TargetResult[];
-  readonly clips: readonly ClipResult[];
-  readonly leftOvers: readonly LeftOver[];
-  readonly removed: readonly RemovedFile[];
-}
-
-interface ReportOptions extends RowOptions {
-  readonly dryRun: boolean;
-  /** Whether people get a table of adapters instead of a line per file. */
-  readonly hasStats: boolean;
-}
-
 interface RowOptions {
   /** A path as the person sees it. Rows for programs keep control characters. */
   readonly shown: (path: string) => string;
@@ -36,11 +21,22 @@ interface RowOptions {
   readonly diffOf?: ((change: FileChange) => string) | undefined;
 }
 
-/** Returns the rows for programs and the lines for people. */
+/** Returns what a run did, or would do: the rows for programs and the lines for people. */
 export function reportRun(
-  { adapters, files, clips, leftOvers, removed }: ReportedRun,
-  options: ReportOptions,
+  run: {
+    readonly adapters: readonly Adapter[];
+    readonly files: readonly TargetResult[];
+    readonly clips: readonly ClipResult[];
+    readonly leftOvers: readonly LeftOver[];
+    readonly removed: readonly RemovedFile[];
+  },
+  options: RowOptions & {
+    readonly dryRun: boolean;
+    /** Whether people get a table of adapters instead of a line per file. */
+    readonly hasStats: boolean;
+  },
 ): { readonly json: readonly object[]; readonly lines: readonly string[] } {
+  const { adapters, files, clips, leftOvers, removed } = run;
   const rows = adapterRows(adapters, [...files, ...clips], options);
   const shown = (path: string) => printable(options.shown(path));
   return {
@@ -83,11 +79,11 @@ function adapterRows(
       "adapters" in each ? each.adapters.includes(adapter) : each.adapter === adapter,
     );
     // In a project, Codex has skills but no file of its own: the row of AGENTS.md is about it.
-    return own.some(isBlock) ? [rowOf(adapter, own, options)] : [];
+    return own.some(isBlock) ? [createRow(adapter, own, options)] : [];
   });
 }
 
-function rowOf(adapter: Adapter, results: readonly (TargetResult | ClipResult)[], options: RowOptions): AdapterRow {
+function createRow(adapter: Adapter, results: readonly (TargetResult | ClipResult)[], options: RowOptions): AdapterRow {
   const [blocks, rules] = [
     results.filter(isBlock),
     results.filter((result): result is TargetResult => !isBlock(result)),
@@ -98,7 +94,10 @@ function rowOf(adapter: Adapter, results: readonly (TargetResult | ClipResult)[]
   const diff = changes.map((change) => options.diffOf?.(change) ?? "").join("");
   return {
     adapter: adapter.id,
-    paths: results.flatMap((result) => pathOf(result, options.shown)),
+    paths: results.flatMap((result) => {
+      const path = "path" in result ? result.path : result.change?.path;
+      return path === undefined ? [] : [options.shown(path)];
+    }),
     packs: tightest.packs,
     scoped,
     dropped: tightest.dropped,
@@ -120,11 +119,6 @@ function isBlock(result: TargetResult | ClipResult): boolean {
   return !("kind" in result) || result.kind === "block";
 }
 
-function pathOf(result: TargetResult | ClipResult, shown: RowOptions["shown"]): string[] {
-  const path = "path" in result ? result.path : result.change?.path;
-  return path === undefined ? [] : [shown(path)];
-}
-
 function statusText(
   result: TargetResult | ClipResult,
   { shown, scoped }: Pick<RowOptions, "shown"> & { readonly scoped: number },
@@ -133,19 +127,16 @@ function statusText(
     const from = "importedFrom" in result && result.importedFrom !== undefined ? result.importedFrom : undefined;
     return from === undefined ? result.status : `OK (imports ${shown(from)})`;
   }
-  const changes = [
-    countOf(result.dropped.length, "trimmed"),
-    countOf(new Set(result.thinned.map(({ id }) => id)).size, "thinned"),
-    countOf(scoped, "scoped"),
-  ].filter((text) => text !== "");
+  const counts = {
+    trimmed: result.dropped.length,
+    thinned: new Set(result.thinned.map(({ id }) => id)).size,
+    scoped,
+  };
+  const changes = Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([what, count]) => `${countNoun(count, "pack")} ${what}`);
   return changes.length === 0 ? "OK" : `OK (${changes.join(", ")})`;
 }
-
-function countOf(count: number, what: string): string {
-  return count === 0 ? "" : `${countNoun(count, "pack")} ${what}`;
-}
-
-const headings = ["Adapter", "Packs included", "Tokens (approx)", "Budget", "Verbosity", "Status"];
 
 /** Renders the table of `--stats`. */
 function renderStats(rows: readonly AdapterRow[]): string[] {
@@ -153,11 +144,17 @@ function renderStats(rows: readonly AdapterRow[]): string[] {
     row.adapter,
     row.packs.length === 0 ? "(none)" : row.packs.join(", "),
     `~${formatNumber(row.approxTokens)}`,
-    row.budget === null ? "no budget" : `${row.budget.value} ${row.budget.unit}`,
+    row.budget === null ? "unconstrained" : `${row.budget.value} ${nameUnit(row.budget)}`,
     row.verbosity,
     row.status,
   ]);
+  const headings = ["Adapter", "Packs included", "Tokens (approx)", "Budget", "Verbosity", "Status"];
   return renderTable([headings, ...cells], ["left", "left", "right", "right", "left", "left"]);
+}
+
+/** Returns the unit as it follows the number: `1 token`, `2000 tokens`. */
+export function nameUnit({ value, unit }: { readonly value: number; readonly unit: string }): string {
+  return value === 1 ? unit.slice(0, -1) : unit;
 }
 
 /** Renders a line per file: what was done, or would be. */
@@ -165,6 +162,9 @@ function renderChanges(
   results: readonly TargetResult[],
   { shown, dryRun }: Pick<RowOptions, "shown"> & { dryRun: boolean },
 ): string[] {
+  const verbs = dryRun
+    ? { create: "would create", update: "would update", delete: "would delete" }
+    : { create: "created", update: "updated", delete: "deleted" };
   return results.flatMap((result) => {
     const { change, status } = result;
     const path = shown(result.path);
@@ -173,15 +173,11 @@ function renderChanges(
       return [`${path} (${ids}): imports ${shown(result.importedFrom!)}, which holds the block`];
     if (status !== "ok" || change === undefined) return [];
     if (change.before === change.after) return [`${path} (${ids}): already current`];
-    if (change.after === undefined) return [`${path} (${ids}): ${dryRun ? "would delete" : "deleted"}`];
+    if (change.after === undefined) return [`${path} (${ids}): ${verbs.delete}`];
     const packs = countNoun(result.packs.length, "pack");
-    return [`${path} (${ids}): ${verbOf(change, dryRun)}, ${packs}, ~${formatNumber(result.tokens)} tokens`];
+    const verb = change.before === undefined ? verbs.create : verbs.update;
+    return [`${path} (${ids}): ${verb}, ${packs}, ~${countNoun(result.tokens, "token")}`];
   });
-}
-
-function verbOf({ before }: FileChange, dryRun: boolean): string {
-  if (before === undefined) return dryRun ? "would create" : "created";
-  return dryRun ? "would update" : "updated";
 }
 
 /** Renders a line per file that was restored, or would be. */
@@ -208,9 +204,19 @@ function leftOverRows(
     const diff = result?.change === undefined ? "" : (diffOf?.(result.change) ?? "");
     const status = result === undefined ? "left over" : result.problem === undefined ? "removed" : "failed";
     return {
-      ...{ adapter: adapters[0]?.id ?? null, paths: [shown(path)], packs: [], scoped: [], dropped: [], thinned: [] },
+      adapter: adapters[0]?.id ?? null,
+      paths: [shown(path)],
+      packs: [],
+      scoped: [],
+      dropped: [],
+      thinned: [],
       leftOut: [],
-      ...{ approxTokens: 0, renderedBytes: 0, counter, budget: null, verbosity: "full", status },
+      approxTokens: 0,
+      renderedBytes: 0,
+      counter,
+      budget: null,
+      verbosity: "full",
+      status,
       written: result?.change?.written ?? false,
       ...(diff !== "" && { diff }),
     };
@@ -238,7 +244,7 @@ export function budgetProblem(
 function limitText({ limit: { value, unit, scope }, folder }: LimitUse, shown: (path: string) => string): string {
   const place = folder === undefined ? "" : shown(folder);
   const files = place === "" ? "all files that it reads together" : `all files that it reads in ${place}`;
-  return `${formatNumber(value)} ${unit} for ${scope === "chain" ? files : `one ${scope}`}`;
+  return `${formatNumber(value)} ${nameUnit({ value, unit })} for ${scope === "chain" ? files : `one ${scope}`}`;
 }
 
 /** Describes the enforced limit that the text uses most of. */

@@ -3,23 +3,24 @@
 import { ContextError } from "../../core/errors.ts";
 import { formatNumber, printable, scanLines } from "../../core/text/index.ts";
 import type { Output } from "../../host/index.ts";
-import { describeError, shownPath } from "../../host/index.ts";
+import { createDiff, describeError, shownPath } from "../../host/index.ts";
 import {
   type ClipResult,
   copyToClipboard,
   draftClip,
+  explainFaults,
   injectFiles,
   isEnforced,
+  isLossAllowed,
   type LeftOver,
   type LimitUse,
-  leftOversOf,
+  listLeftOvers,
   type Prepared,
   removeLeftOvers,
   type TargetResult,
 } from "../../rules/index.ts";
 import type { Call, CommandResult } from "../command.ts";
-import { budgetProblem, renderRemoved, reportRun, tightestLimit } from "./inject-report.ts";
-import { createDiff } from "./unified-diff.ts";
+import { budgetProblem, nameUnit, renderRemoved, reportRun, tightestLimit } from "./inject-report.ts";
 
 type InjectCall = Call<{
   readonly "dry-run"?: boolean | undefined;
@@ -38,27 +39,30 @@ export async function runInject(
   const dryRun = options["dry-run"] === true;
   if (whyNoPacks !== undefined) await tellNoPacks(whyNoPacks, { engine, call });
   if (engine.adapters.length === 0) output.note("no tool is chosen, so there is nothing to write");
-  const files = await injectFiles({ ...engine, dryRun });
-  const clips = await clipsOf({ engine, dryRun }, call);
-  const leftOvers = await leftOversOf(engine);
+  const { results: files, faults } = await injectFiles({ ...engine, dryRun });
+  const clips = await copyClips({ engine, dryRun }, call);
+  const leftOvers = await listLeftOvers(engine);
   const removed = options.prune === true ? await removeLeftOvers(leftOvers, { ...engine, dryRun }) : [];
   const plain = (path: string) => shownPath(path, cwd, env);
   const shown = (path: string) => printable(plain(path));
-  const diffOf = dryRun ? await createDiff(shown) : undefined;
+  const diff = dryRun ? await createDiff(shown) : undefined;
   if (options.tool !== undefined) tellAbsent(engine, call);
   if (engine.places.scope === "global") tellUnscoped(engine.packs, output);
   else tellLostSkills(engine, output);
-  for (const result of [...files, ...clips]) tellFindings(result, { output, shown, hasOneBudget });
+  explainFaults(faults, shown).forEach((line) => void output.note(line));
+  for (const result of [...files, ...clips]) tellFindings(result, { output, shown, hasOneBudget, engine });
   for (const { problem } of removed) if (problem !== undefined) output.problem(describeError(problem, shown));
   if (options.prune !== true) tellLeftOvers(leftOvers, { output, shown });
   const { json, lines } = reportRun(
     { adapters: engine.adapters, files, clips, leftOvers, removed },
-    { shown: plain, counter: engine.counter.name, diffOf, dryRun, hasStats: options.stats === true },
+    { shown: plain, counter: engine.counter.name, diffOf: diff, dryRun, hasStats: options.stats === true },
   );
   const changes = [...files, ...clips, ...removed].flatMap(({ change }) => change ?? []);
-  const diffs = diffOf === undefined ? [] : changes.map(diffOf);
+  const diffs = diff === undefined ? [] : changes.map(diff);
   return {
     json,
+    // A text for the clipboard is a result.
+    isReport: clips.length === 0 && !dryRun && options.stats !== true,
     text: [
       ...withDiffs(lines, diffs, options),
       ...clips.map(({ copied }) => copied),
@@ -88,22 +92,22 @@ async function tellNoPacks(
     call.output.note(message);
     return;
   }
-  const isLeft = (await leftOversOf(engine)).length > 0;
+  const isLeft = (await listLeftOvers(engine)).length > 0;
   throw new ContextError("invalid_content", message, {
     hint: isLeft ? "Change that, or remove the blocks of earlier runs with plimsoll inject --prune." : undefined,
   });
 }
 
 /** How many left-over files a note names. */
-const mostNamed = 5;
+const maxNamed = 5;
 
 function tellLeftOvers(
   leftOvers: readonly LeftOver[],
   { output, shown }: { readonly output: InjectCall["output"]; readonly shown: (path: string) => string },
 ): void {
   if (leftOvers.length === 0) return;
-  const names = leftOvers.slice(0, mostNamed).map(({ path }) => shown(path));
-  const more = leftOvers.length > mostNamed ? ` and ${leftOvers.length - mostNamed} more` : "";
+  const names = leftOvers.slice(0, maxNamed).map(({ path }) => shown(path));
+  const more = leftOvers.length > maxNamed ? ` and ${leftOvers.length - maxNamed} more` : "";
   output.note(
     `no chosen tool needs the block that Plimsoll wrote in ${names.join(", ")}${more}. Remove it with plimsoll inject --prune`,
   );
@@ -112,7 +116,7 @@ function tellLeftOvers(
 type Clip = ClipResult & { readonly copied: string };
 
 /** Copies and exports, which belong to a person, not to a project. */
-async function clipsOf(
+async function copyClips(
   { engine, dryRun }: { engine: Prepared["engine"]; dryRun: boolean },
   { env, options, output }: InjectCall,
 ): Promise<Clip[]> {
@@ -135,17 +139,14 @@ async function clipsOf(
   return clips;
 }
 
-interface CopyOptions {
-  /** The adapter whose text is already in the clipboard. */
-  readonly holder: string | undefined;
-  readonly dryRun: boolean;
-  readonly env: InjectCall["env"];
-}
-
-/** Copies a text. Returns the message, and whether the text is or would be in the clipboard. */
+/** Copies a text, unless the clipboard has that of the adapter `holder`. Returns the message, and whether the text is or would be in the clipboard. */
 async function copy(
   { adapter, text, bytes }: ClipResult,
-  { holder, dryRun, env }: CopyOptions,
+  {
+    holder,
+    dryRun,
+    env,
+  }: { readonly holder: string | undefined; readonly dryRun: boolean; readonly env: InjectCall["env"] },
 ): Promise<{ told: string; taken: boolean }> {
   const { id, type, instructions } = adapter;
   if (text === undefined) return { told: "", taken: false };
@@ -190,11 +191,12 @@ function tellLostSkills({ packs, adapters }: Prepared["engine"], output: Output)
 interface Telling {
   readonly output: Output;
   readonly hasOneBudget: boolean;
+  readonly engine: Prepared["engine"];
   /** A path as the person sees it. */
   readonly shown: (path: string) => string;
 }
 
-function tellFindings(result: TargetResult | ClipResult, { output, shown, hasOneBudget }: Telling): void {
+function tellFindings(result: TargetResult | ClipResult, { output, shown, hasOneBudget, engine }: Telling): void {
   const owners = "adapters" in result ? result.adapters : [result.adapter];
   const ids = owners.map(({ id }) => id).join(", ");
   const excess = budgetProblem(result, { ids: owners.map(({ id }) => id), shown });
@@ -204,10 +206,15 @@ function tellFindings(result: TargetResult | ClipResult, { output, shown, hasOne
     const readers = result.readers.map(({ id }) => id).join(", ");
     output.note(`${shown(result.path)} is shared by ${readers}, so the smallest of their budgets applies`);
   }
-  if ("path" in result) tellOpenFence(result, { output, shown });
   tellGone(result, ids, output);
+  if ("path" in result) {
+    tellOpenFence(result, { output, shown });
+    tellLost(result, { output, shown, engine });
+  }
   const isLimit = result.budget === undefined || result.boundBy === "limit";
-  const tightest = isLimit && gaveWay(result) ? tightestLimit(result.limits, shown) : undefined;
+  const isShortened = result.thinned.length > 0 || result.dropped.some(({ reason }) => reason === "budget");
+  const gaveWay = isLimit && result.status === "ok" && isShortened;
+  const tightest = gaveWay ? tightestLimit(result.limits, shown) : undefined;
   if (tightest !== undefined) output.note(`${ids}: shortened to the tool's own limit of ${tightest}`);
   for (const use of result.limits) tellLimit(use, ids, output);
 }
@@ -224,23 +231,36 @@ function tellOpenFence(
   output.note(`${shown(path)}:${open.number}: ${why}. Close it with ${open.closer}`);
 }
 
-/** Names the packs that were dropped, and the person's own notes if they were left out. Parts that Plimsoll itself adds
- *  are no loss. */
+/** Names the person's own packs that a file does not hold as a whole. */
+export function tellLost(
+  result: Pick<TargetResult, "path" | "status" | "lostOwn">,
+  { output, shown, engine }: Omit<Telling, "hasOneBudget">,
+): void {
+  const { path, status, lostOwn } = result;
+  if (status !== "ok" || lostOwn.length === 0) return;
+  const parts = lostOwn.map(({ id, tiers }) => `${id} (${tiers.length === 0 ? "the whole pack" : tiers.join(", ")})`);
+  const lost = `${shown(path)} lacks text of your own packs: ${parts.join(", ")}`;
+  if (isLossAllowed(result, engine)) output.note(lost);
+  else output.problem(`${lost}. Shorten these packs, leave out others with packs.exclude, or raise the budget.`);
+}
+
+/** Names the packs that were dropped or thinned, and the person's own notes if they were left out. Parts that Plimsoll
+ *  itself adds are no loss. */
 function tellGone(result: TargetResult | ClipResult, ids: string, output: Output): void {
-  const { status, budget, boundBy, dropped, leftOut } = result;
+  const { status, budget, boundBy, dropped, thinned, leftOut } = result;
   if (status !== "ok") return;
   const packs = dropped.filter(({ reason }) => reason === "budget").map(({ id }) => id);
+  const tiers = new Map<string, string[]>();
+  for (const { id, tier } of thinned) tiers.set(id, [tier, ...(tiers.get(id) ?? [])]);
+  const thin = [...tiers].map(([id, names]) => `${id} (${names.join(", ")})`);
   const gone = [
     ...(packs.length === 0 ? [] : [`dropped ${packs.join(", ")}`]),
+    ...(thin.length === 0 ? [] : [`thinned ${thin.join(", ")}`]),
     ...(leftOut.includes("Current Context") ? ["left out the notes"] : []),
   ];
   const why =
-    budget === undefined || boundBy === "limit" ? "" : ` (budget ${formatNumber(budget.value)} ${budget.unit})`;
+    budget === undefined || boundBy === "limit" ? "" : ` (budget ${formatNumber(budget.value)} ${nameUnit(budget)})`;
   if (gone.length > 0) output.note(`${ids}: ${gone.join(", and ")}${why}`);
-}
-
-function gaveWay({ status, thinned, dropped }: TargetResult | ClipResult): boolean {
-  return status === "ok" && (thinned.length > 0 || dropped.some(({ reason }) => reason === "budget"));
 }
 
 function tellLimit({ limit, used, exceeded }: LimitUse, ids: string, output: Output): void {

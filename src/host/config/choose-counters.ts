@@ -47,14 +47,15 @@ export async function chooseCounters(
   fallback: string,
   { config, quiet = false, drafts = false }: CounterSettings = {},
 ): Promise<Counter[]> {
-  const { cwd, env, options } = call;
+  const { cwd, env, options, output } = call;
   const { counter, model } = options;
   // With a model, or with counters that depend on none, the configuration is not needed.
   const isComplete = model !== undefined || (counter !== undefined && !counter.includes("auto"));
   const configured = isComplete ? {} : (config ?? (await loadConfig({ cwd, env })).values);
   const unnamed = configured.counter ?? (model === undefined && configured.model === undefined ? fallback : "auto");
   const names = counter ?? [unnamed];
-  tellUnusedModel(names, call);
+  if (model !== undefined && !names.includes("auto"))
+    output.note(`--model has no effect with --counter ${names.join(",")}`);
   const about = { model: model ?? configured.model, quiet };
   const resolved = new Set(names.map((name) => resolveAuto(name, about, call)));
   return Promise.all([...resolved].map((name) => (drafts ? createDraftCounter(name) : createCounter(name))));
@@ -63,11 +64,6 @@ export async function chooseCounters(
 /** Returns the model only if the counter depends on it, so that no note about an unused --model appears. */
 export function modelForCounter({ counter = "auto", model }: CounterChoice<string>): string | undefined {
   return counter === "auto" ? model : undefined;
-}
-
-function tellUnusedModel(names: readonly string[], { options: { model }, output }: CounterCaller<unknown>): void {
-  if (model !== undefined && !names.includes("auto"))
-    output.note(`--model has no effect with --counter ${names.join(",")}`);
 }
 
 function resolveAuto(

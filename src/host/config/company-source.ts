@@ -10,10 +10,6 @@ import type { Config } from "./config.ts";
 /** The configured source of the company's packs. */
 export type Company = NonNullable<Config["company"]>;
 
-type CompanySource =
-  | { readonly kind: "directory"; readonly path: string }
-  | { readonly kind: "git"; readonly url: string; readonly revision: string };
-
 export interface CompanyPlace {
   /** The folder that a relative directory starts from. */
   readonly root: string;
@@ -21,7 +17,12 @@ export interface CompanyPlace {
 }
 
 /** Throws on a source or revision that git could take for something other than an address or a name. */
-export function readCompanySource({ source, revision }: Company, { root, env }: CompanyPlace): CompanySource {
+export function readCompanySource(
+  { source, revision }: Company,
+  { root, env }: CompanyPlace,
+):
+  | { readonly kind: "directory"; readonly path: string }
+  | { readonly kind: "git"; readonly url: string; readonly revision: string } {
   refuseOption("source", source);
   const helper = /^[\w+.-]+::/.exec(source)?.[0];
   if (helper !== undefined) {
@@ -30,7 +31,8 @@ export function readCompanySource({ source, revision }: Company, { root, env }: 
     });
   }
   if (revision !== undefined) refuseRevision(revision);
-  if (isGitUrl(source)) {
+  // `scheme://…` or `host:path`. As in git, a host has no slash before the colon. A drive letter is not a host.
+  if (/^[\w+.-]+:\/\//.test(source) || /^[^/\\:]{2,}:/.test(source)) {
     if (/^file:/i.test(source)) refuseOwn(pathOfUrl(source), source, env);
     return { kind: "git", url: checkScheme(source), revision: revision ?? "HEAD" };
   }
@@ -85,11 +87,6 @@ function refuseRevision(revision: string): void {
   refuseOption("revision", revision);
   if (/^[\w][\w./@+#-]*$/.test(revision) && !revision.includes("..") && !revision.includes("@{")) return;
   throw new ContextError("invalid_config", `company.revision "${revision}" is not the name of a branch, tag or commit`);
-}
-
-/** `scheme://…` or `host:path`. As in git, a host has no slash before the colon. A drive letter is not a host. */
-function isGitUrl(source: string): boolean {
-  return /^[\w+.-]+:\/\//.test(source) || /^[^/\\:]{2,}:/.test(source);
 }
 
 function checkScheme(url: string): string {

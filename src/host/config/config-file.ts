@@ -11,14 +11,9 @@ import { explainIssues } from "./yaml-document.ts";
 
 export interface ConfigFile {
   readonly values: ConfigPart;
-  readonly problems: readonly ConfigProblem[];
+  readonly problems: readonly { readonly line: number; readonly message: string }[];
   /** Returns the line of a key, or of the nearest key around it. 1-based. */
   lineOf(path: readonly PropertyKey[]): number;
-}
-
-export interface ConfigProblem {
-  readonly line: number;
-  readonly message: string;
 }
 
 export function parseConfigFile(text: string): ConfigFile {
@@ -31,13 +26,11 @@ export function parseConfigFile(text: string): ConfigFile {
   return { values: {}, problems: explainIssues(result.error.issues, configSchema, lineOf), lineOf };
 }
 
-interface LostKey {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
-}
-
 /** zod silently drops this one name from its result. */
-function lostKeys(value: unknown, path: readonly PropertyKey[] = []): LostKey[] {
+function lostKeys(
+  value: unknown,
+  path: readonly PropertyKey[] = [],
+): { readonly path: readonly PropertyKey[]; readonly message: string }[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, child]) => {
     const here = [...path, key];
@@ -51,84 +44,6 @@ const text = z.string().min(1);
 /** A page cannot be smaller. */
 const pageTokens = z.int().min(leastAllocation);
 const share = z.number().min(0).max(1);
-
-const packsSchema = z.strictObject({
-  include: key(z.array(text), "Ids of the packs to use, besides base packs. The default is all packs."),
-  exclude: key(z.array(text), "Ids of packs to leave out. Base packs may be among them."),
-});
-
-const toolBudget = z.union(
-  [z.int().min(1), z.strictObject({ max_tokens: z.int().min(1) }), z.strictObject({ max_bytes: z.int().min(1) })],
-  { error: "a number of tokens from 1, { max_tokens: N } or { max_bytes: N }" },
-);
-
-const nebulaSchema = z.strictObject({
-  worktrees: key(z.boolean(), "Gives every phase its own git worktree and branch.", defaultConfig.nebula.worktrees),
-  worktree_copy: key(
-    z.array(text),
-    "Ignored files and folders that each worktree gets a copy of, such as node_modules.",
-    defaultConfig.nebula.worktree_copy,
-  ),
-});
-
-const contextSchema = z.strictObject({
-  max_tokens: key(
-    z.int().min(0),
-    "Most tokens of composed context in a prompt; 0 composes nothing.",
-    context.max_tokens,
-  ),
-  shares: key(
-    z.strictObject({
-      project: key(share, "Share of the project layer.", context.shares.project),
-      fabric: key(share, "Share of the fabric layer.", context.shares.fabric),
-      prior_work: key(share, "Share of the prior work layer.", context.shares.prior_work),
-    }),
-    "How the layers divide the context. A layer passes unused tokens on to the next one.",
-  ),
-});
-
-const sessionSchema = z.strictObject({
-  total: key(z.int().min(1), "Tokens of one session.", session.total),
-  per_tool_call: key(pageTokens, "Most tokens of one tool result.", session.per_tool_call),
-  history_max: key(z.int().min(0), "Most tokens of the work log.", session.history_max),
-  warning_threshold: key(z.int().min(0), "Warn when fewer tokens than this remain.", session.warning_threshold),
-  tools: key(z.record(text, pageTokens), "Maps a tool's name to the most tokens of its result.", session.tools),
-  tiers: key(
-    z.strictObject(Object.fromEntries(ledgerTiers.map((tier) => [tier, z.int().min(0).optional()]))),
-    "Most tokens of single tiers: system, history, tool_results, user, response.",
-    session.tiers,
-  ),
-  hints: key(z.enum(["note", "schema", "off"]), "Where the model reads what the budget allows.", session.hints),
-});
-
-const historySchema = z.strictObject({
-  policy: key(z.enum([...policyNames, "none"]), "How a history is trimmed.", history.policy),
-  threshold: key(z.number().gt(0).max(1), "Share of the window at which the rfc policies trim.", history.threshold),
-  keep: key(z.int().min(0), "The number of newest assistant turns that are not changed.", history.keep),
-  reserve: key(z.int().min(0), "Tokens of the window kept free for the answer, at most half of it.", history.reserve),
-});
-
-const runSchema = z.strictObject({
-  agent: key(text, "The agent: claude, codex, opencode, gemini or pi. --agent and --agent-command override it."),
-  model: key(text, "The agent's model. --model and the model of a phase override it."),
-  allow: key(z.enum(allowLevels), "What the agent may do without asking. --allow overrides it.", run.allow),
-  args: key(z.array(text), "More words for the command line of this agent.", run.args),
-});
-
-const guardSchema = z.strictObject({
-  session_usd: key(z.number().gt(0), "Most dollars of one session with its sub-agents, at list prices."),
-  day_usd: key(z.number().gt(0), "Most dollars of all sessions of one day, at list prices."),
-  on_limit: key(
-    z.enum(["ask", "deny"]),
-    "What happens at a limit: ask a person, or deny.",
-    defaultConfig.guard.on_limit,
-  ),
-});
-
-const companySchema = z.strictObject({
-  source: text.meta({ description: "Directory or git URL of the company's packs." }),
-  revision: key(text, "Branch, tag or commit of a git URL."),
-});
 
 export const configSchema: z.ZodType<ConfigPart> = z
   .strictObject({
@@ -146,10 +61,27 @@ export const configSchema: z.ZodType<ConfigPart> = z
       "Ids of AI tools that get their own file although they read AGENTS.md.",
       defaultConfig.own_files,
     ),
-    packs: key(packsSchema, "Which packs are used."),
+    packs: key(
+      z.strictObject({
+        include: key(z.array(text), "Ids of the packs to use, besides base packs. The default is all packs."),
+        exclude: key(z.array(text), "Ids of packs to leave out. Base packs may be among them."),
+        built_in: key(z.array(text), "Ids of the built-in packs to use. The default is those that suit the project."),
+      }),
+      "Which packs are used.",
+    ),
     verbosity: key(z.record(text, z.enum(verbosities)), "Maps an adapter's id to a level.", defaultConfig.verbosity),
     budgets: key(
-      z.record(text, toolBudget),
+      z.record(
+        text,
+        z.union(
+          [
+            z.int().min(1),
+            z.strictObject({ max_tokens: z.int().min(1) }),
+            z.strictObject({ max_bytes: z.int().min(1) }),
+          ],
+          { error: "a number of tokens from 1, { max_tokens: N } or { max_bytes: N }" },
+        ),
+      ),
       "Maps a tool's id to the most tokens that it gets, or to { max_bytes: N }. The id * is every tool without a line.",
       defaultConfig.budgets,
     ),
@@ -160,13 +92,78 @@ export const configSchema: z.ZodType<ConfigPart> = z
       defaultConfig.on_drop,
     ),
     company: key(
-      companySchema,
+      z.strictObject({
+        source: text.meta({ description: "Directory or git URL of the company's packs." }),
+        revision: key(text, "Branch, tag or commit of a git URL."),
+      }),
       "The company's layer of packs. A value replaces the lower file's value as a whole. In a project it needs trust.",
     ),
-    context: key(contextSchema, "Composed prompt context."),
-    nebula: key(nebulaSchema, "How plans of phases run."),
-    session: key(sessionSchema, "Budget of one agent run."),
-    history: key(historySchema, "Trimming of conversation histories."),
+    context: key(
+      z.strictObject({
+        max_tokens: key(
+          z.int().min(0),
+          "Most tokens of composed context in a prompt; 0 composes nothing.",
+          context.max_tokens,
+        ),
+        shares: key(
+          z.strictObject({
+            project: key(share, "Share of the project layer.", context.shares.project),
+            fabric: key(share, "Share of the fabric layer.", context.shares.fabric),
+            prior_work: key(share, "Share of the prior work layer.", context.shares.prior_work),
+          }),
+          "How the layers divide the context. A layer passes unused tokens on to the next one.",
+        ),
+      }),
+      "Composed prompt context.",
+    ),
+    nebula: key(
+      z.strictObject({
+        worktrees: key(
+          z.boolean(),
+          "Gives every phase its own git worktree and branch.",
+          defaultConfig.nebula.worktrees,
+        ),
+        worktree_copy: key(
+          z.array(text),
+          "Ignored files and folders that each worktree gets a copy of, such as node_modules.",
+          defaultConfig.nebula.worktree_copy,
+        ),
+      }),
+      "How plans of phases run.",
+    ),
+    session: key(
+      z.strictObject({
+        total: key(z.int().min(1), "Tokens of one session.", session.total),
+        per_tool_call: key(pageTokens, "Most tokens of one tool result.", session.per_tool_call),
+        history_max: key(z.int().min(0), "Most tokens of the work log.", session.history_max),
+        warning_threshold: key(z.int().min(0), "Warn when fewer tokens than this remain.", session.warning_threshold),
+        tools: key(z.record(text, pageTokens), "Maps a tool's name to the most tokens of its result.", session.tools),
+        tiers: key(
+          z.strictObject(Object.fromEntries(ledgerTiers.map((tier) => [tier, z.int().min(0).optional()]))),
+          "Most tokens of single tiers: system, history, tool_results, user, response.",
+          session.tiers,
+        ),
+        hints: key(z.enum(["note", "schema", "off"]), "Where the model reads what the budget allows.", session.hints),
+      }),
+      "Budget of one agent run.",
+    ),
+    history: key(
+      z.strictObject({
+        policy: key(z.enum([...policyNames, "none"]), "How a history is trimmed.", history.policy),
+        threshold: key(
+          z.number().gt(0).max(1),
+          "Share of the window at which the rfc policies trim.",
+          history.threshold,
+        ),
+        keep: key(z.int().min(0), "The number of newest assistant turns that are not changed.", history.keep),
+        reserve: key(
+          z.int().min(0),
+          "Tokens of the window kept free for the answer, at most half of it.",
+          history.reserve,
+        ),
+      }),
+      "Trimming of conversation histories.",
+    ),
     deny: key(
       z.array(text),
       "Globs of more files whose contents no tool, snapshot or prompt shows, besides likely secrets.",
@@ -177,8 +174,27 @@ export const configSchema: z.ZodType<ConfigPart> = z
       "Globs of files whose contents are shown although they usually hold secrets.",
       defaultConfig.allow,
     ),
-    run: key(runSchema, "How run and nebula apply start agents. In a project it needs trust."),
-    guard: key(guardSchema, "Stops tool calls of Claude Code at a limit in dollars. In a project it needs trust."),
+    run: key(
+      z.strictObject({
+        agent: key(text, "The agent: claude, codex, opencode, gemini or pi. --agent and --agent-command override it."),
+        model: key(text, "The agent's model. --model and the model of a phase override it."),
+        allow: key(z.enum(allowLevels), "What the agent may do without asking. --allow overrides it.", run.allow),
+        args: key(z.array(text), "More words for the command line of this agent.", run.args),
+      }),
+      "How run and nebula apply start agents. In a project it needs trust.",
+    ),
+    guard: key(
+      z.strictObject({
+        session_usd: key(z.number().gt(0), "Most dollars of one session with its sub-agents, at list prices."),
+        day_usd: key(z.number().gt(0), "Most dollars of all sessions of one day, at list prices."),
+        on_limit: key(
+          z.enum(["ask", "deny"]),
+          "What happens at a limit: ask a person, or deny.",
+          defaultConfig.guard.on_limit,
+        ),
+      }),
+      "Stops tool calls of Claude Code at a limit in dollars. In a project it needs trust.",
+    ),
     store: key(
       text,
       "File of the store, or the address of a PostgreSQL database. `default` is the file in the user's state directory. Only for the user's configuration.",

@@ -15,6 +15,8 @@ export interface Config {
   readonly packs: {
     readonly include?: readonly string[] | undefined;
     readonly exclude?: readonly string[] | undefined;
+    /** The packs of the package to use. Undefined: those that suit the project. */
+    readonly built_in?: readonly string[] | undefined;
   };
   readonly verbosity: Readonly<Record<string, Verbosity>>;
   readonly budgets: Readonly<Record<string, ToolBudget>>;
@@ -85,7 +87,7 @@ export type OnOverflow = (typeof onOverflows)[number];
 export type OnDrop = "fail" | "warn";
 
 /** What the spend guard does at a limit: ask a person, or refuse the tool call. */
-export type OnLimit = "ask" | "deny";
+type OnLimit = "ask" | "deny";
 
 /** What an agent may do without a question: read files; also change files; also run any command. */
 export const allowLevels = ["read", "edit", "all"] as const;

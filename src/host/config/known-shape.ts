@@ -21,7 +21,9 @@ export async function readKnownShape<Value>(
 /** Returns a copy of the value, its keys in the order of the schema, as zod does. Returns `undefined` if the value is
  *  not valid, or if its schema has a keyword that is not known here. */
 export function acceptShape<Value>(input: unknown, name: ShapeName): Value | undefined {
-  const schema = schemaNamed(name);
+  // Reads a schema once. The files belong to the package and never change.
+  if (!schemas.has(name)) schemas.set(name, readSchema(name));
+  const schema = schemas.get(name);
   if (schema === undefined) return undefined;
   const value = accept(input, schema);
   return value === notAccepted ? undefined : (value as Value);
@@ -55,7 +57,12 @@ function accept(value: unknown, schema: JsonSchema): unknown {
   if (Object.keys(schema).some((keyword) => !keywords.has(keyword))) return notAccepted;
   if (schema.anyOf !== undefined) return firstAccepted(value, schema.anyOf);
   if (schema.enum !== undefined && !schema.enum.includes(value)) return notAccepted;
-  if (schema.type === "array") return acceptItems(value, schema);
+  if (schema.type === "array") {
+    const { items } = schema;
+    if (!Array.isArray(value) || items === undefined) return notAccepted;
+    const accepted = value.map((item) => accept(item, items));
+    return accepted.includes(notAccepted) ? notAccepted : accepted;
+  }
   if (schema.type === "object") return acceptMembers(value, schema);
   return scalarChecks.get(schema.type)?.(value, schema) === true ? value : notAccepted;
 }
@@ -84,12 +91,6 @@ function isInRange(value: number, { minimum, maximum, exclusiveMinimum }: JsonSc
   return value >= (minimum ?? value) && value <= (maximum ?? value) && !(value <= (exclusiveMinimum ?? -Infinity));
 }
 
-function acceptItems(value: unknown, { items }: JsonSchema): unknown {
-  if (!Array.isArray(value) || items === undefined) return notAccepted;
-  const accepted = value.map((item) => accept(item, items));
-  return accepted.includes(notAccepted) ? notAccepted : accepted;
-}
-
 function acceptMembers(value: unknown, schema: JsonSchema): unknown {
   const { properties = {}, required = [], additionalProperties, propertyNames } = schema;
   if (!isPlainObject(value) || required.some((key) => !Object.hasOwn(value, key))) return notAccepted;
@@ -106,12 +107,6 @@ function acceptMembers(value: unknown, schema: JsonSchema): unknown {
 }
 
 const schemas = new Map<ShapeName, JsonSchema | undefined>();
-
-/** Reads a schema once. The files belong to the package and never change. */
-function schemaNamed(name: ShapeName): JsonSchema | undefined {
-  if (!schemas.has(name)) schemas.set(name, readSchema(name));
-  return schemas.get(name);
-}
 
 /** This module is in src/host/config/, in dist/host/config/ or, bundled, in dist/cli/bundle/. */
 function readSchema(name: ShapeName): JsonSchema | undefined {

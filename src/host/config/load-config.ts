@@ -6,11 +6,11 @@ import { projectRoot, searchUpward } from "../files/find-root.ts";
 import { exists, followLinks, isInside } from "../files/paths.ts";
 import { readForeignText } from "../files/read-foreign.ts";
 import {
+  findUntrusted,
   type PowerfulSetting,
   type ProjectPlace,
   powerfulSetting,
   refuseOtherOwner,
-  untrustedOf,
 } from "../trust/trusted.ts";
 import { readCompanySource } from "./company-source.ts";
 import { type Config, type ConfigPart, defaultConfig } from "./config.ts";
@@ -26,7 +26,7 @@ interface Judged {
 
 export interface LoadedConfig extends Judged {
   readonly values: Config;
-  /** Maps a key of `keyOf` to `project .plimsoll/config.yaml:2`, `user ~/.config/plimsoll/config.yaml:1` or
+  /** Maps a key of `joinKey` to `project .plimsoll/config.yaml:2`, `user ~/.config/plimsoll/config.yaml:1` or
    *  `default`. */
   readonly sources: Readonly<Record<string, string>>;
   /** The place where the project sets a store, which is always ignored. */
@@ -58,27 +58,41 @@ export async function loadConfig(surroundings: Surroundings): Promise<LoadedConf
     mergeInto(merged, values, (path) => `${label} ${file}:${lineOf(path)}`);
   }
   const values = merged.values as unknown as Config;
-  refuseZeroShares(values, layers);
-  return { values, sources: merged.sources, ...judged, ignoredStore: storeOf(project) };
+  // Checked on both files together: one file may change a share that the other sets.
+  if (!Object.values(values.context.shares).some((share) => share > 0)) {
+    const last = layers.findLast(({ values }) => Object.keys(values.context?.shares ?? {}).length > 0);
+    throw new ContextError("invalid_config", '"context.shares" must not all be 0', {
+      hint: 'Give at least one layer a share, or leave them out and set "context.max_tokens: 0" to compose nothing.',
+      file: last?.file,
+      line: last?.lineOf(["context", "shares"]),
+    });
+  }
+  return { values, sources: merged.sources, ...judged, ignoredStore: findIgnoredStore(project) };
 }
-
-/** Keys that can start a program, read outside the project, or change costs. A project's values count only after a
- *  person has trusted them. Some belong to later versions: a key is listed here before it is in the schema. */
-const powerfulKeys: readonly string[] = ["company", "prices", "allow", "guard", "run"];
 
 /** Finds the project's powerful settings and the ignored ones. Without any, the record of trust is not read. */
 async function judge({ path, values, lineOf }: Layer, { cwd, env }: Surroundings): Promise<Judged> {
-  const keys = powerfulKeys.filter((key) => !isEmpty(values[key as keyof ConfigPart]));
+  // Keys that can start a program, read outside the project, or change costs. A project's values count only after
+  // a person has trusted them. Some belong to later versions: a key is listed here before it is in the schema.
+  const powerfulKeys: readonly string[] = ["company", "prices", "allow", "guard", "run"];
+  const keys = powerfulKeys.filter((key) => {
+    const value: unknown = values[key as keyof ConfigPart];
+    return typeof value === "object" ? Object.keys(value ?? {}).length > 0 : value !== undefined;
+  });
   if (keys.length === 0) return { powerful: [], leftOut: [] };
   const place = { root: projectRoot(cwd, homeDirectory(env)), env };
   const target = keys.includes("company") ? await companyTarget(values, place) : undefined;
   const powerful = keys.map((key) =>
     powerfulSetting({
-      ...{ root: place.root, file: path, line: lineOf([key]), key, value: values[key as keyof ConfigPart] },
+      root: place.root,
+      file: path,
+      line: lineOf([key]),
+      key,
+      value: values[key as keyof ConfigPart],
       target: key === "company" ? target : undefined,
     }),
   );
-  return { powerful, leftOut: await untrustedOf(powerful, place) };
+  return { powerful, leftOut: await findUntrusted(powerful, place) };
 }
 
 /** The directory is trusted, not its name: a link in the repository could lead the name elsewhere tomorrow. */
@@ -94,17 +108,13 @@ async function companyTarget({ company }: ConfigPart, place: ProjectPlace): Prom
   }
 }
 
-function isEmpty(value: unknown): boolean {
-  return value === undefined || (typeof value === "object" && Object.keys(value ?? {}).length === 0);
-}
-
 /** A project cannot choose where state is kept, nor for how long. */
 function without(values: ConfigPart, leftOut: readonly PowerfulSetting[]): ConfigPart {
   const keys = new Set(["store", "retention", ...leftOut.map(({ key }) => key)]);
   return Object.fromEntries(Object.entries(values).filter(([key]) => !keys.has(key)));
 }
 
-function storeOf(project: Layer | undefined): LoadedConfig["ignoredStore"] {
+function findIgnoredStore(project: Layer | undefined): LoadedConfig["ignoredStore"] {
   const { store = defaultConfig.store } = project?.values ?? {};
   if (project === undefined || store === defaultConfig.store) return undefined;
   return { file: project.file, line: project.lineOf(["store"]) };
@@ -112,16 +122,16 @@ function storeOf(project: Layer | undefined): LoadedConfig["ignoredStore"] {
 
 /** Returns the path of a value as one text. Quotes a name with a dot, as models have, so two paths never have the same
  *  key. */
-export function keyOf(path: readonly string[]): string {
+export function joinKey(path: readonly string[]): string {
   return path.map((name) => (/[."]/.test(name) ? JSON.stringify(name) : name)).join(".");
 }
 
 /** Returns where a value was set, from `project .plimsoll/config.yaml:2`. A default has no place. */
-export function placeOf(
+export function findSource(
   path: readonly string[],
   sources: LoadedConfig["sources"],
 ): { readonly file?: string | undefined; readonly line?: number | undefined } {
-  const key = keyOf(path);
+  const key = joinKey(path);
   const source = Object.keys(sources).find((each) => each === key || each.startsWith(`${key}.`)) ?? key;
   const [, file, line] = /^\w+ (.*):(\d+)$/.exec(sources[source] ?? "") ?? [];
   return file === undefined ? {} : { file, line: Number(line) };
@@ -141,7 +151,8 @@ async function findConfigFiles({ cwd, env, projectOnly = false }: Surroundings):
   const user = join(configDirectory(env), "config.yaml");
   const project = await findProjectFile({ cwd, env }, home);
   const places: Place[] = [];
-  if (!projectOnly && (await exists(user))) places.push({ label: "user", path: user, file: fromHome(home, user) });
+  if (!projectOnly && (await exists(user)))
+    places.push({ label: "user", path: user, file: isInside(user, home) ? join("~", relative(home, user)) : user });
   if (project !== undefined) places.push({ label: "project", path: project, file: relative(cwd, project) });
   return places;
 }
@@ -157,10 +168,6 @@ async function findProjectFile({ cwd, env }: Surroundings, home: string): Promis
   return undefined;
 }
 
-function fromHome(home: string, path: string): string {
-  return isInside(path, home) ? join("~", relative(home, path)) : path;
-}
-
 async function readLayer(place: Place): Promise<Layer> {
   // People may link their own file from elsewhere. A repository must not.
   const within = place.label === "project" ? dirname(dirname(place.path)) : undefined;
@@ -172,25 +179,10 @@ async function readLayer(place: Place): Promise<Layer> {
   return { ...place, ...parseConfigFile(read.text) };
 }
 
-/** Checked on both files together: one file may change a share that the other sets. */
-function refuseZeroShares({ context }: Config, layers: readonly Layer[]): void {
-  if (Object.values(context.shares).some((share) => share > 0)) return;
-  const last = layers.findLast(({ values }) => Object.keys(values.context?.shares ?? {}).length > 0);
-  throw new ContextError("invalid_config", '"context.shares" must not all be 0', {
-    hint: 'Give at least one layer a share, or leave them out and set "context.max_tokens: 0" to compose nothing.',
-    file: last?.file,
-    line: last?.lineOf(["context", "shares"]),
-  });
-}
-
 interface Merged {
   values: Record<string, unknown>;
   sources: Record<string, string>;
 }
-
-/** Keys of `keyOf` that are replaced as a whole. A source and its revision belong together: a mix of two files would
- *  name a third thing. */
-const wholeKeys: readonly string[] = ["company"];
 
 function mergeInto(
   merged: Merged,
@@ -198,9 +190,14 @@ function mergeInto(
   sourceOf: (path: readonly string[]) => string,
   path: string[] = [],
 ): void {
+  // Keys of `joinKey` that are replaced as a whole. A source and its revision belong together: a mix of two files
+  // would name a third thing.
+  const wholeKeys: readonly string[] = ["company"];
+  // Lists that every file adds to: a file without secrets must not undo a file that names one.
+  const joinedKeys: readonly string[] = ["deny", "allow"];
   for (const [key, value] of Object.entries(values)) {
     const here = [...path, key];
-    const name = keyOf(here);
+    const name = joinKey(here);
     if (value === undefined && key in merged.values) continue;
     if (joinedKeys.includes(name) && Array.isArray(merged.values[key])) {
       joinInto(merged, name, { value: value as unknown[], source: sourceOf(here) });
@@ -218,9 +215,6 @@ function mergeInto(
     mergeInto(below, value, sourceOf, here);
   }
 }
-
-/** Lists that every file adds to: a file without secrets must not undo a file that names one. */
-const joinedKeys: readonly string[] = ["deny", "allow"];
 
 function joinInto(
   { values, sources }: Merged,

@@ -11,7 +11,11 @@ export interface PlainYaml {
 /** Returns `undefined` for everything that needs the library: mistakes, texts of several lines, anchors, tags,
  *  escapes, lists of mappings, and every value whose type is not plain at first sight. */
 export function readPlainYaml(text: string): PlainYaml | undefined {
-  if (text.length > mostLength || unusual.test(text)) return undefined;
+  const maxLength = 64 * 1024;
+  // Control characters, tabs and carriage returns, and characters that the library or a person may take for white
+  // space.
+  const unusual = /[^\n\x20-\x7e\u00a1-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff]/;
+  if (text.length > maxLength || unusual.test(text)) return undefined;
   const lines: Line[] = [];
   for (const [index, content] of text.split("\n").entries()) {
     const start = content.search(/[^ ]/);
@@ -28,11 +32,7 @@ export function readPlainYaml(text: string): PlainYaml | undefined {
   }
 }
 
-const mostLength = 64 * 1024;
-/** Control characters, tabs and carriage returns, and characters that the library or a person may take for white
- *  space. */
-const unusual = /[^\n\x20-\x7e\u00a1-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff]/;
-const mostDepth = 8;
+const maxDepth = 8;
 const notPlain: unique symbol = Symbol("not plain YAML");
 
 interface Line {
@@ -58,11 +58,11 @@ interface Level {
   readonly depth: number;
 }
 
-const keyLine = /^(?:([A-Za-z][\w.-]*)|"([^"\\]+)"):(?: +(.*))?$/;
 const itemLine = /^- +(.*)$/;
 
 /** Reads the keys of one indentation. Only a line that closes the mapping may follow them. */
 function readMapping(source: Lines, { indent, depth }: Level): PlainNode {
+  const keyLine = /^(?:([A-Za-z][\w.-]*)|"([^"\\]+)"):(?: +(.*))?$/;
   const below = new Map<string, PlainNode>();
   const first = source.lines[source.at]?.number ?? 1;
   for (let line = source.lines[source.at]; line !== undefined; line = source.lines[source.at]) {
@@ -82,7 +82,7 @@ function readMapping(source: Lines, { indent, depth }: Level): PlainNode {
 /** Reads the value of a key that has none on its own line. A list may start at the key's indentation. */
 function readBelow(source: Lines, { indent, depth }: Level): PlainNode {
   const next = source.lines[source.at];
-  if (next === undefined || next.indent < indent || depth > mostDepth) refuse();
+  if (next === undefined || next.indent < indent || depth > maxDepth) refuse();
   if (itemLine.test(next.text)) return readItems(source, next.indent);
   return next.indent > indent ? readMapping(source, { indent: next.indent, depth }) : refuse();
 }
@@ -96,10 +96,10 @@ function readItems(source: Lines, indent: number): PlainNode {
     nodes.push(readRest(rest, line.number, 1));
     source.at++;
   }
-  return listOf(nodes, nodes[0]!.line);
+  return createList(nodes, nodes[0]!.line);
 }
 
-function listOf(nodes: readonly PlainNode[], line: number): PlainNode {
+function createList(nodes: readonly PlainNode[], line: number): PlainNode {
   return { value: nodes.map(({ value }) => value), line, below: new Map(nodes.map((node, at) => [String(at), node])) };
 }
 
@@ -112,7 +112,7 @@ function readRest(rest: string, line: number, depth: number): PlainNode {
     return node;
   }
   const comment = rest.indexOf(" #");
-  return { value: scalarOf((comment < 0 ? rest : rest.slice(0, comment)).replace(/ +$/, "")), line };
+  return { value: parseScalar((comment < 0 ? rest : rest.slice(0, comment)).replace(/ +$/, "")), line };
 }
 
 interface Flow {
@@ -121,24 +121,19 @@ interface Flow {
   readonly line: number;
 }
 
-const quotedText = /"([^"\\]*)"|'([^']*)'/y;
-const flowWord = /\w[\w./@+-]*/y;
-
 function readFlow(flow: Flow, depth: number): PlainNode {
-  if (depth > mostDepth) refuse();
-  if (take(flow, /\[ */y) !== undefined) return readFlowItems(flow, depth);
+  if (depth > maxDepth) refuse();
+  if (take(flow, /\[ */y) !== undefined) {
+    const nodes: PlainNode[] = [];
+    if (take(flow, /\]/y) !== undefined) return createList(nodes, flow.line);
+    do nodes.push(readFlow(flow, depth + 1));
+    while (take(flow, / *, +/y) !== undefined);
+    return take(flow, / *\]/y) === undefined ? refuse() : createList(nodes, flow.line);
+  }
   if (take(flow, /\{ */y) !== undefined) return readFlowPairs(flow, depth);
-  const [, double, single] = take(flow, quotedText) ?? [];
-  const value = double ?? single ?? scalarOf((take(flow, flowWord) ?? refuse())[0]);
+  const [, double, single] = take(flow, /"([^"\\]*)"|'([^']*)'/y) ?? [];
+  const value = double ?? single ?? parseScalar((take(flow, /\w[\w./@+-]*/y) ?? refuse())[0]);
   return { value, line: flow.line };
-}
-
-function readFlowItems(flow: Flow, depth: number): PlainNode {
-  const nodes: PlainNode[] = [];
-  if (take(flow, /\]/y) !== undefined) return listOf(nodes, flow.line);
-  do nodes.push(readFlow(flow, depth + 1));
-  while (take(flow, / *, +/y) !== undefined);
-  return take(flow, / *\]/y) === undefined ? refuse() : listOf(nodes, flow.line);
 }
 
 function readFlowPairs(flow: Flow, depth: number): PlainNode {
@@ -167,7 +162,7 @@ function isConstant(word: string | undefined): boolean {
   return word !== undefined && /^(?:true|false|null)$/i.test(word);
 }
 
-function scalarOf(text: string): string | number | boolean {
+function parseScalar(text: string): string | number | boolean {
   if (text === "true" || text === "false") return text === "true";
   if (/^(?:0|[1-9]\d{0,14}|\d{1,9}\.\d{1,9})$/.test(text)) return Number(text);
   const isText = /^[A-Za-z]/.test(text) && !/:(?: |$)/.test(text) && !isConstant(text);

@@ -42,57 +42,54 @@ export interface YamlProblem {
 /** Reads YAML without a schema. Anybody may have written it, so size, depth and the growth of aliases are bounded, and
  *  values are those of the core schema. Never throws. */
 export function readYaml(text: string): ReadYaml {
+  // More than people write by hand. The slowest input of this size is read in two seconds.
+  const maxBytes = 256 * 1024;
   const bytes = Buffer.byteLength(text);
-  if (bytes > mostBytes) return unreadable(1, `${formatNumber(bytes)} bytes. More than 256 KB are not read`);
+  if (bytes > maxBytes) return unreadable(1, `${formatNumber(bytes)} bytes. More than 256 KB are not read`);
   const lineCounter = new LineCounter();
   const lineAt = (offset: number) => lineCounter.linePos(offset).line || 1;
   const composed = compose(text, lineCounter);
   if ("message" in composed) return unreadable(lineAt(composed.offset), composed.message);
   const { document, faults } = composed;
   const { contents } = document;
-  const lineOf = (path: readonly PropertyKey[]) => lineAt(offsetOf(contents, path));
-  const found = [...faults, ...inspect(contents)].sort((one, two) => one.offset - two.offset);
+  const lineOf = (path: readonly PropertyKey[]) => lineAt(findOffset(contents, path));
+  // Finds faults that the library accepts: keys that are not texts, aliases without an anchor or of too many
+  // values, a key twice in one mapping.
+  const inspection: Inspection = { faults: [], anchors: new Map(), aliases: 0, aliasValues: 0 };
+  inspectNode(contents, inspection);
+  const found = [...faults, ...inspection.faults].sort((one, two) => one.offset - two.offset);
   const problems = firstWarnings(found.map(({ message, offset }) => malformed(message, lineAt(offset))));
-  const sourceOf = (path: readonly PropertyKey[]) => sourceAt(contents, path);
+  const sourceOf = (path: readonly PropertyKey[]) => {
+    let node: unknown = contents;
+    for (const part of path) node = findChild(node, part)[1];
+    return isScalar(node) && !isAlias(node) ? node.source : undefined;
+  };
   if (problems.length > 0) return { document, input: undefined, problems, lineOf, sourceOf };
   try {
     // Aliases were counted already.
     return { document, input: document.toJS({ maxAliasCount: -1 }), problems, lineOf, sourceOf };
   } catch (error) {
-    // A merge key (`<<:`) without a mapping is found only here.
-    return unreadable(lineAt(mergeOffset(text)), messageOf(error));
+    // A merge key (`<<:`) without a mapping is found only here. The library does not report which one is wrong, so
+    // this names the first.
+    return unreadable(lineAt(Math.max(0, text.search(/<<\s*:/))), messageOf(error));
   }
 }
 
-/** Returns the offset of the first merge key: the library does not report which one is wrong. */
-function mergeOffset(text: string): number {
-  return Math.max(0, text.search(/<<\s*:/));
-}
-
-/** More than people write by hand. The slowest input of this size is read in two seconds. */
-const mostBytes = 256 * 1024;
 /** Nested mappings and lists. The library recurses as deep as its input. If the stack overflows inside a regular
  *  expression, V8 ends the process, which cannot be caught. */
-const mostLevels = 64;
-/** Nobody reads more mistakes of one file. */
-const mostErrors = 100;
-/** The library searches all anchors for each alias. */
-const mostAliases = 1_000;
-/** The number of values that all aliases of a file expand to. */
-const mostAliasValues = 100_000;
+const maxLevels = 64;
 
 interface Fault {
   readonly offset: number;
   readonly message: string;
 }
 
-interface Composed {
-  readonly document: Document;
-  readonly faults: readonly Fault[];
-}
-
 /** Returns the document with the library's errors, or a single fault if it must not continue. */
-function compose(text: string, lineCounter: LineCounter): Composed | Fault {
+function compose(
+  text: string,
+  lineCounter: LineCounter,
+): { readonly document: Document; readonly faults: readonly Fault[] } | Fault {
+  const secondDocument = 'a second document starts with "---": keep one document per file';
   const composer = new Composer({
     merge: true,
     schema: "core",
@@ -118,6 +115,8 @@ function compose(text: string, lineCounter: LineCounter): Composed | Fault {
 
 /** Does the same as the library's loop from text to tokens, but stops at too many levels or errors. */
 function readTokens(text: string, lineCounter: LineCounter): { readonly tokens: CST.Token[] } | Fault {
+  // Nobody reads more mistakes of one file.
+  const maxErrors = 100;
   const parser = new Parser(lineCounter.addNewLine);
   lineCounter.addNewLine(0);
   const tokens: CST.Token[] = [];
@@ -125,13 +124,13 @@ function readTokens(text: string, lineCounter: LineCounter): { readonly tokens: 
   for (const lexeme of new Lexer().lex(text)) {
     for (const token of parser.next(lexeme)) {
       tokens.push(token);
-      if (token.type === "error" && ++errors > mostErrors) return { tokens };
+      if (token.type === "error" && ++errors > maxErrors) return { tokens };
     }
     // The first one is the document.
-    if (parser.stack.length - 1 > mostLevels && isCollection(parser.stack.at(-1)))
+    if (parser.stack.length - 1 > maxLevels && isCollection(parser.stack.at(-1)))
       return {
         offset: parser.offset,
-        message: `nested too deeply: more than ${mostLevels} levels are not read`,
+        message: `nested too deeply: more than ${maxLevels} levels are not read`,
       };
   }
   tokens.push(...parser.end());
@@ -146,27 +145,19 @@ function isCollection(token: CST.Token | undefined): boolean {
 const ownWords: Partial<Record<ErrorCode, string>> = {
   TAG_RESOLVE_FAILED: "a value has a tag that is not supported: remove the word that starts with !",
 };
-const secondDocument = 'a second document starts with "---": keep one document per file';
-
-interface Anchored {
-  /** The number of values that it expands to. */
-  readonly size: number;
-  readonly isList: boolean;
-}
 
 interface Inspection {
   readonly faults: Fault[];
-  readonly anchors: Map<string, Anchored>;
+  readonly anchors: Map<
+    string,
+    {
+      /** The number of values that it expands to. */
+      readonly size: number;
+      readonly isList: boolean;
+    }
+  >;
   aliases: number;
   aliasValues: number;
-}
-
-/** Finds faults that the library accepts: keys that are not texts, aliases without an anchor or of too many values, a
- *  key twice in one mapping. */
-function inspect(contents: unknown): readonly Fault[] {
-  const inspection: Inspection = { faults: [], anchors: new Map(), aliases: 0, aliasValues: 0 };
-  inspectNode(contents, inspection);
-  return inspection.faults;
 }
 
 /** Returns the number of values that the node expands to. Recurses as deep as the text, which is bounded. */
@@ -199,7 +190,11 @@ function inspectAlias(node: Node & { readonly source: string }, inspection: Insp
 }
 
 function isWithin({ aliases, aliasValues }: Inspection): boolean {
-  return aliases <= mostAliases && aliasValues <= mostAliasValues;
+  // The library searches all anchors for each alias.
+  const maxAliases = 1_000;
+  // The number of values that all aliases of a file expand to.
+  const maxAliasValues = 100_000;
+  return aliases <= maxAliases && aliasValues <= maxAliasValues;
 }
 
 /** The library turns such a key into text, nested keys included, so each level doubles its length. */
@@ -230,11 +225,11 @@ function malformed(message: string, line: number): YamlProblem {
 }
 
 /** Returns the offset of the key, or of the deepest part of the path that exists. */
-function offsetOf(contents: unknown, path: readonly PropertyKey[]): number {
+function findOffset(contents: unknown, path: readonly PropertyKey[]): number {
   let node = contents;
   let offset = (contents as Node | null | undefined)?.range?.[0] ?? 0;
   for (const part of path) {
-    const [keyNode, valueNode] = childOf(node, part);
+    const [keyNode, valueNode] = findChild(node, part);
     if (keyNode === undefined) break;
     offset = (keyNode as Node).range?.[0] ?? offset;
     node = valueNode;
@@ -242,13 +237,7 @@ function offsetOf(contents: unknown, path: readonly PropertyKey[]): number {
   return offset;
 }
 
-function sourceAt(contents: unknown, path: readonly PropertyKey[]): string | undefined {
-  let node = contents;
-  for (const part of path) node = childOf(node, part)[1];
-  return isScalar(node) && !isAlias(node) ? node.source : undefined;
-}
-
-function childOf(node: unknown, part: PropertyKey): [unknown, unknown] | [] {
+function findChild(node: unknown, part: PropertyKey): [unknown, unknown] | [] {
   if (isSeq(node)) return [node.items[Number(part)], node.items[Number(part)]];
   if (!isMap(node)) return [];
   const pair = node.items.find(({ key }) => String(isScalar(key) ? key.value : key) === part);

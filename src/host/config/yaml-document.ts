@@ -22,7 +22,7 @@ export function parseYamlDocument<Value>(text: string, schema: z.ZodType<Value>)
 }
 
 /** Nobody reads more mistakes of one file, and a longer list is slow to make. */
-const mostProblems = 100;
+const maxProblems = 100;
 
 /** Explains a schema's issues in the order of the lines. If there are too many, unknown keys are left out first: they
  *  may not be errors. */
@@ -31,28 +31,31 @@ export function explainIssues(
   schema: z.ZodType,
   lineOf: (path: readonly PropertyKey[]) => number,
 ): YamlProblem[] {
-  const single = issues.flatMap(oneKeyEach);
+  const single = issues.flatMap((issue): z.core.$ZodIssue[] =>
+    issue.code === "unrecognized_keys" ? issue.keys.map((key) => ({ ...issue, keys: [key] })) : [issue],
+  );
   const ordered =
-    single.length <= mostProblems
+    single.length <= maxProblems
       ? single
       : [...single.filter((issue) => !isUnknownKey(issue)), ...single.filter(isUnknownKey)];
-  const explained = ordered.slice(0, mostProblems).flatMap((issue) => explainIssue(issue, schema));
+  const explained = ordered.slice(0, maxProblems).flatMap((issue) => explainIssue(issue, schema));
   const problems = explained.map((each) => ({ ...each, line: lineOf(each.path) })).sort((a, b) => a.line - b.line);
-  const left = ordered.slice(mostProblems);
-  return withRest(problems, left.length, left.every(isUnknownKey) ? "unknown-key" : "invalid-value");
-}
-
-function oneKeyEach(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
-  return issue.code === "unrecognized_keys" ? issue.keys.map((key) => ({ ...issue, keys: [key] })) : [issue];
+  const left = ordered.slice(maxProblems);
+  return left.length === 0
+    ? problems
+    : [
+        ...problems,
+        {
+          path: [],
+          line: problems.at(-1)!.line,
+          rule: left.every(isUnknownKey) ? "unknown-key" : "invalid-value",
+          message: `… and ${left.length} more`,
+        },
+      ];
 }
 
 function isUnknownKey({ code }: z.core.$ZodIssue): boolean {
   return code === "unrecognized_keys";
-}
-
-function withRest(problems: YamlProblem[], count: number, rule: YamlProblem["rule"]): YamlProblem[] {
-  if (count === 0) return problems;
-  return [...problems, { path: [], line: problems.at(-1)!.line, rule, message: `… and ${count} more` }];
 }
 
 /** A schema's issue, explained for people. */
@@ -65,21 +68,20 @@ interface Explained {
 /** Returns one sentence per mistake. Several unknown keys in one place are several mistakes. */
 function explainIssue(issue: z.core.$ZodIssue, schema: z.ZodType): Explained[] {
   const { path } = issue;
-  if (issue.code === "unrecognized_keys") return issue.keys.map((key) => unknownKey(path, key, schema));
+  if (issue.code === "unrecognized_keys")
+    return issue.keys.map((key) => {
+      const allowed = Object.keys(placeAt(path, schema)?.properties ?? {});
+      const meant = didYouMean(key, allowed) ?? `Allowed keys are ${allowed.join(", ")}.`;
+      const here = [...path, key];
+      return { path: here, rule: "unknown-key", message: `unknown key "${dotted(here)}". ${meant}` };
+    });
   const unknown = issue.code === "invalid_union" ? unknownInUnion(issue) : [];
   if (unknown.length > 0) return unknown;
-  const wanted = `must be ${requirement(issue, schema)}, not ${shown(issue.input)}${suggestion(issue)}`;
+  const wanted = `must be ${requirement(issue, schema)}, not ${describeValue(issue.input)}${suggestion(issue)}`;
   if (path.length === 0) return [{ path, rule: "invalid-value", message: wanted }];
   const name = dotted(path);
   if (issue.input === undefined) return [{ path, rule: "missing-key", message: `"${name}" is missing` }];
   return [{ path, rule: "invalid-value", message: `"${name}" ${wanted}` }];
-}
-
-function unknownKey(path: readonly PropertyKey[], key: string, schema: z.ZodType): Explained {
-  const allowed = Object.keys(placeAt(path, schema)?.properties ?? {});
-  const meant = didYouMean(key, allowed) ?? `Allowed keys are ${allowed.join(", ")}.`;
-  const here = [...path, key];
-  return { path: here, rule: "unknown-key", message: `unknown key "${dotted(here)}". ${meant}` };
 }
 
 /** Returns the keys that no alternative has. A key that one of them has is part of a wrong combination instead. */
@@ -98,13 +100,6 @@ function unknownInUnion({ path, errors }: z.core.$ZodIssueInvalidUnion): Explain
 
 const jsonSchemas = new WeakMap<z.ZodType, object>();
 
-/** Converted once per schema, since this is the slowest step. */
-function jsonSchemaOf(schema: z.ZodType): object {
-  const known = jsonSchemas.get(schema) ?? z.toJSONSchema(schema, { io: "input" });
-  jsonSchemas.set(schema, known);
-  return known;
-}
-
 interface Place {
   readonly type?: unknown;
   readonly properties?: Readonly<Record<string, unknown>>;
@@ -113,13 +108,14 @@ interface Place {
 }
 
 function placeAt(path: readonly PropertyKey[], schema: z.ZodType): Place | undefined {
-  return path.reduce<Place | undefined>((at, part) => placeBelow(at, part), jsonSchemaOf(schema));
-}
-
-function placeBelow(at: Place | undefined, part: PropertyKey): Place | undefined {
-  const own = at?.properties !== undefined && Object.hasOwn(at.properties, part);
-  const below = own ? at?.properties?.[String(part)] : (at?.items ?? at?.additionalProperties);
-  return typeof below === "object" && below !== null ? below : undefined;
+  // Converted once per schema, since this is the slowest step.
+  const known = jsonSchemas.get(schema) ?? z.toJSONSchema(schema, { io: "input" });
+  jsonSchemas.set(schema, known);
+  return path.reduce<Place | undefined>((at, part) => {
+    const own = at?.properties !== undefined && Object.hasOwn(at.properties, part);
+    const below = own ? at?.properties?.[String(part)] : (at?.items ?? at?.additionalProperties);
+    return typeof below === "object" && below !== null ? below : undefined;
+  }, known);
 }
 
 /** `targets[0].path`. */
@@ -157,7 +153,7 @@ const typeNames: Readonly<Record<string, string>> = {
   record: "a mapping of keys",
 };
 
-function shown(input: unknown): string {
+function describeValue(input: unknown): string {
   if (input === null || input === undefined) return "empty";
   if (Array.isArray(input)) return "a list";
   if (input instanceof Date) return "a date";
@@ -212,7 +208,7 @@ function repair(
   }
   if (issue.input === null) return dropEmpty(root, issue);
   if (issue.code !== "invalid_type") return false;
-  const replacement = replacementOf(issue, sourceOf(issue.path));
+  const replacement = chooseReplacement(issue, sourceOf(issue.path));
   const place = valueAt(root, issue.path.slice(0, -1));
   if (replacement === undefined || !isObject(place)) return false;
   return Reflect.set(place, issue.path.at(-1)!, replacement);
@@ -232,7 +228,7 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-function replacementOf(
+function chooseReplacement(
   { expected, input, path }: z.core.$ZodIssueInvalidType,
   source: string | undefined,
 ): string | boolean | undefined {

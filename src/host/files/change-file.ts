@@ -11,7 +11,7 @@ import { withLock } from "./lock.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 import { followLinks, isGitInternal, isInside } from "./paths.ts";
 import { maxTextBytes, systemReason } from "./read-text.ts";
-import { type FileState, fileStateOf, listTemporaries, removeStaleTemporaries, replaceFile } from "./replace-file.ts";
+import { type FileState, listTemporaries, readFileState, removeStaleTemporaries, replaceFile } from "./replace-file.ts";
 
 /** Contents are byte strings (`latin1`). `undefined` is a file that does not exist. */
 export interface FileChange {
@@ -77,10 +77,10 @@ export async function attemptChange<Facts>(
         ? { ...look, written: false }
         : await withLock(join(target.directory, target.name), lock, () => changeLocked(target, options));
     const { before, after, written, facts } = done;
-    if (done.problem !== undefined) return { facts, problem: problemOf(path, done.problem) };
+    if (done.problem !== undefined) return { facts, problem: describeProblem(path, done.problem) };
     return { change: { path, before, after, written }, facts };
   } catch (error) {
-    return { facts: look?.facts, problem: problemOf(path, error) };
+    return { facts: look?.facts, problem: describeProblem(path, error) };
   }
 }
 
@@ -103,10 +103,19 @@ interface Looked {
 }
 
 async function lookAt<Facts>({ folder, name }: Looked, { plan }: AttemptOptions<Facts>): Promise<Look<Facts>> {
-  const state = folder && fileStateOf(folder.at(name));
+  const state = folder && readFileState(folder.at(name));
   refuseKind(state);
   const before = folder && state && readBytes(folder.at(name)).toString("latin1");
-  refuseContent(before);
+  // Plimsoll's text is UTF-8: inside another encoding it would damage the file. Bytes above 127 are kept, so they
+  // are allowed.
+  if (before !== undefined) {
+    if (before.startsWith("\xff\xfe") || before.startsWith("\xfe\xff")) {
+      throw new ContextError("refused_target", "is UTF-16 text", { hint: "Convert it to UTF-8." });
+    }
+    if (before.slice(0, 8192).includes("\0")) {
+      throw new ContextError("refused_target", "is not a text file: it holds NUL bytes");
+    }
+  }
   const planned = plan(before);
   const { facts } = planned;
   if (planned.problem !== undefined) {
@@ -134,12 +143,11 @@ interface Done<Facts> extends Look<Facts> {
   readonly written: boolean;
 }
 
-/** A program that keeps saving the file is not worth waiting for. */
-const mostAttempts = 20;
-
 async function changeLocked<Facts>(target: Target, options: AttemptOptions<Facts>): Promise<Done<Facts>> {
+  // A program that keeps saving the file is not worth waiting for.
+  const maxAttempts = 20;
   const { name } = target;
-  for (let attempt = 0; attempt < mostAttempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const look = await inFolder(target, async (folder) => {
       if (folder !== undefined && attempt === 0) await removeStaleTemporaries({ folder, name });
       return lookAt({ folder, name }, options);
@@ -186,7 +194,7 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** Adds the file to an expected error, and turns a failed system call into one. Rethrows a bug. */
-function problemOf(path: string, error: unknown): ContextError {
+function describeProblem(path: string, error: unknown): ContextError {
   if (error instanceof ContextError) {
     const { code, message, hint, file = path, line, cause } = error;
     return new ContextError(code, message, { hint, file, line, cause });
@@ -212,7 +220,8 @@ async function resolveTarget(path: string, root: string): Promise<Target> {
   const named = resolve(root, path);
   const realRoot = await realpath(root);
   const real = await followLinks(named).catch((error: unknown) => {
-    throw unreachable(path, error);
+    const reason = systemReason(error, { EACCES: "no permission to reach it" });
+    throw new ContextError("refused_target", reason, { file: path, cause: error });
   });
   if (isGitInternal(relative(realRoot, real))) {
     throw new ContextError("refused_target", "is in .git, which belongs to git", { file: path });
@@ -233,11 +242,6 @@ async function resolveTarget(path: string, root: string): Promise<Target> {
   });
 }
 
-function unreachable(path: string, error: unknown): ContextError {
-  const reason = systemReason(error, { EACCES: "no permission to reach it" });
-  return new ContextError("refused_target", reason, { file: path, cause: error });
-}
-
 // Files that must not be written, whatever a person asked for. The reasons are messages for that person.
 
 /** Opening a pipe would wait forever, and a directory cannot be replaced. */
@@ -254,18 +258,6 @@ function refuseKind(state: FileState): void {
 
 function notFile(what: string): ContextError {
   return new ContextError("refused_target", `is ${what}, not a file`, { hint: "Move it away." });
-}
-
-/** Plimsoll's text is UTF-8: inside another encoding it would damage the file. Bytes above 127 are kept, so they are
- *  allowed. */
-function refuseContent(bytes: string | undefined): void {
-  if (bytes === undefined) return;
-  if (bytes.startsWith("\xff\xfe") || bytes.startsWith("\xfe\xff")) {
-    throw new ContextError("refused_target", "is UTF-16 text", { hint: "Convert it to UTF-8." });
-  }
-  if (bytes.slice(0, 8192).includes("\0")) {
-    throw new ContextError("refused_target", "is not a text file: it holds NUL bytes");
-  }
 }
 
 /** A rename ignores the file's mode, and root may do anything. So the mode is checked here. */

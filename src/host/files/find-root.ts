@@ -21,7 +21,7 @@ export function projectRoot(cwd: string, home: string): string {
 export function repositoryAround(
   directory: string,
   home: string = homeDirectory(process.env),
-): FoundRepository | undefined {
+): (GitDirectories & { readonly root: string }) | undefined {
   for (const { path, repository } of searchUpward(directory, home))
     if (repository) return { root: path, ...repository };
   return undefined;
@@ -43,10 +43,6 @@ interface SearchedFolder {
   readonly repository: GitDirectories | undefined;
 }
 
-interface FoundRepository extends GitDirectories {
-  readonly root: string;
-}
-
 /** Yields the folders that may be the root of the project around `start`, nearest first. The last one holds a
  *  repository, or the next one is a border: the home or temporary directory, which contain projects and are not one,
  *  another file system (as for git), or a folder of another user. `start` itself is always searched. */
@@ -56,10 +52,10 @@ export function* searchUpward(start: string, home: string): Generator<SearchedFo
   const nearest = lookAt(first) ?? above.map((path) => lookAt(path)).find((stats) => stats !== undefined);
   const repository = findRepository(first);
   yield toSearched(first, repository);
-  if (repository !== undefined || isOneOf(lookAt(first), holders)) return;
+  if (repository !== undefined || matchesAny(lookAt(first), holders)) return;
   for (const path of above) {
     const stats = lookAt(path);
-    if (isOneOf(stats, holders) || (stats !== undefined && stats.dev !== nearest?.dev)) return;
+    if (matchesAny(stats, holders) || (stats !== undefined && stats.dev !== nearest?.dev)) return;
     const isTheirs = isOther(stats, [nearest]);
     // Whoever reads the `.plimsoll` of another user refuses it, unless the person trusts that folder.
     if (isTheirs && lookAt(join(path, ".plimsoll"), lstatSync) === undefined) return;
@@ -74,7 +70,7 @@ function toSearched(path: string, found: ReturnType<typeof findRepository>): Sea
 }
 
 /** Names can differ: the temporary directory of macOS is behind a link. */
-function isOneOf(stats: Stats | undefined, others: readonly (Stats | undefined)[]): boolean {
+function matchesAny(stats: Stats | undefined, others: readonly (Stats | undefined)[]): boolean {
   return stats !== undefined && others.some((other) => stats.ino === other?.ino && stats.dev === other.dev);
 }
 
@@ -86,10 +82,9 @@ function isOther(entry: Stats | undefined, others: readonly (Stats | undefined)[
   return ![own, 0, ...others.map((stats) => stats?.uid)].includes(entry.uid);
 }
 
-/** What of `.plimsoll` makes its folder a project. An empty one was left behind. */
-const projectNames: readonly string[] = ["config.yaml", "packs", "profiles", "adapters", "notes.yaml"];
-
 function hasProjectFolder(folder: string): boolean {
+  // What of `.plimsoll` makes its folder a project. An empty one was left behind.
+  const projectNames: readonly string[] = ["config.yaml", "packs", "profiles", "adapters", "notes.yaml"];
   const own = join(folder, ".plimsoll");
   return lookAt(own)?.isDirectory() === true && projectNames.some((name) => lookAt(join(own, name), lstatSync));
 }
@@ -98,7 +93,7 @@ function hasProjectFolder(folder: string): boolean {
 // GIT_DIR do not count. Settings such as core.worktree are judged where git is started.
 
 /** The directory of a work tree, and the one that all linked work trees share. */
-export interface GitDirectories {
+interface GitDirectories {
   readonly own: string;
   readonly shared: string;
 }
@@ -150,11 +145,10 @@ function canEnter(path: string): boolean {
   }
 }
 
-/** Git reads no larger `.git` file. */
-const maxBytes = 1024 * 1024;
-
 /** Returns a text without the line breaks at its end. */
 function readSmall(path: string): string | undefined {
+  // Git reads no larger `.git` file.
+  const maxBytes = 1024 * 1024;
   try {
     const read = readForeign(realpathSync.native(path), { maxBytes });
     const text = Buffer.isBuffer(read) ? read.toString("utf8") : "";

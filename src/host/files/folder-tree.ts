@@ -16,7 +16,7 @@ import { basename, dirname } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 import { followLinks } from "./paths.ts";
-import { codeOf } from "./read-text.ts";
+import { getErrorCode } from "./read-text.ts";
 
 /** Removes a folder with everything in it, or a link or file in its place. It may be missing. The entry `first` goes
  *  before all others. */
@@ -34,11 +34,10 @@ export async function removeTree(path: string, { first }: { readonly first?: str
   }
 }
 
-/** A process that keeps writing into the folder is not worth waiting for. */
-const mostAttempts = 10;
-
 async function removeEntry(around: OpenFolder, name: string): Promise<void> {
-  for (let attempt = 0; attempt < mostAttempts; attempt++) {
+  // A process that keeps writing into the folder is not worth waiting for.
+  const maxAttempts = 10;
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const folder = openEntry(around, name);
     if (folder === undefined) removeFile(around, name);
     else {
@@ -83,7 +82,7 @@ function quietly<Result>(codes: readonly string[], action: () => Result): Result
   try {
     return action();
   } catch (error) {
-    if (codes.includes(codeOf(error) ?? "")) return undefined;
+    if (codes.includes(getErrorCode(error) ?? "")) return undefined;
     throw error;
   }
 }

@@ -18,8 +18,9 @@ export interface IgnoreRules {
  *  `top` or from the directory itself apply. */
 export async function openIgnoreRules(directory: string, top: string = directory): Promise<IgnoreRules> {
   const { root, shared } = repositoryAround(directory) ?? { root: top };
+  const text = shared && readOptional(join(shared, "info", "exclude"));
   return (
-    (await rulesBetween(root, directory, excludesOf(shared))) ??
+    (await rulesBetween(root, directory, emptyRules().add(parsePatterns(text ?? "")))) ??
     (await rulesBetween(top, directory, emptyRules())) ??
     rulesFrom(directory, emptyRules()).enter(directory)
   );
@@ -48,15 +49,10 @@ function emptyRules(): Ignore {
   return ignore({ ignorecase: false });
 }
 
-function excludesOf(gitDirectory: string | undefined): Ignore {
-  const text = gitDirectory && readOptional(join(gitDirectory, "info", "exclude"));
-  return emptyRules().add(linesOf(text ?? ""));
-}
-
-/** Every entry of a tree is compared with every line. Git has a limit too (dir.c, PATTERN_MAX_FILE_SIZE): 100 MB. */
-const maxRulesBytes = 1024 * 1024;
-
 function readOptional(path: string | Buffer, refuseLink = false): string | undefined {
+  // Every entry of a tree is compared with every line. Git has a limit too (dir.c, PATTERN_MAX_FILE_SIZE): 100
+  // MB.
+  const maxRulesBytes = 1024 * 1024;
   const read = readForeign(path, { refuseLink, maxBytes: maxRulesBytes });
   return Buffer.isBuffer(read) ? read.toString("utf8") : undefined;
 }
@@ -70,7 +66,7 @@ function rulesFrom(root: string, matcher: Ignore): IgnoreRules {
       // Inside the tree git does not follow a link to its rules either.
       const text = readOptional(file, true);
       if (text === undefined) return rules;
-      const lines = linesOf(text);
+      const lines = parsePatterns(text);
       const place = fromRoot(root, directory);
       return rulesFrom(
         root,
@@ -83,22 +79,22 @@ function rulesFrom(root: string, matcher: Ignore): IgnoreRules {
   return rules;
 }
 
-function linesOf(text: string): string[] {
+function parsePatterns(text: string): string[] {
   const lines = text.replace(/^\uFEFF/, "").split("\n");
   // Git's own template of this file has only comments. Checking their stars would load half of the library.
   const patterns = lines.filter((line) => line !== "" && !line.startsWith("#"));
   return patterns.map((line) => onOneLine(line.replace(/\r$/, ""))).filter(isUsable);
 }
 
-/** No path is longer. */
-const longestPattern = 4_096;
 /** The limits of stars in one name and of `**` folders. The library turns a pattern into a regular expression, and each
  *  star multiplies the time: four in a name of 250 letters can take a second. */
 const [mostStars, mostDoubleStars] = [3, 4];
 
 /** Anybody may have written the pattern. One that takes too long, or that the library cannot read, matches nothing. */
 function isUsable(line: string): boolean {
-  if (line.length > longestPattern) return false;
+  // No path is longer.
+  const maxPattern = 4_096;
+  if (line.length > maxPattern) return false;
   if (!/[*?[\\]/.test(line)) return true;
   const segments = line.split("/");
   if (segments.filter((each) => each === "**").length > mostDoubleStars) return false;

@@ -11,7 +11,7 @@ import { ContextError } from "../../core/errors.ts";
 import { type Environment, stateDirectory } from "../directories.ts";
 import { isAlive, ownIdentity } from "../processes/process-identity.ts";
 import { makeDirectory } from "./make-directory.ts";
-import { codeOf } from "./read-text.ts";
+import { getErrorCode } from "./read-text.ts";
 
 interface LockOptions {
   readonly env: Environment;
@@ -23,7 +23,9 @@ interface LockOptions {
 
 /** Runs `action` while nobody else holds the lock of `name`. Waits for another writer, but not forever. */
 export async function withLock<T>(name: string, options: LockOptions, action: () => Promise<T>): Promise<T> {
-  const claim = newClaim();
+  // Process, its start, a unique word, and the machine.
+  const { pid, started = "-" } = ownIdentity();
+  const claim = [pid, started, randomUUID(), hostname()].join(" ");
   // process.uptime() is monotonic too, and does not load node:perf_hooks.
   const deadline = process.uptime() * 1000 + (options.waitMs ?? 10_000);
   const file = await acquireFor(name, {
@@ -47,7 +49,7 @@ async function acquireFor(
   try {
     return await acquireIn(state, entry, attempt);
   } catch (error) {
-    const code = codeOf(error);
+    const code = getErrorCode(error);
     if (error instanceof ContextError || code === undefined) throw error;
     const directory = await temporaryLocks(env).catch((cause) => {
       throw lockError(cause, `could not create a lock in ${state} (${code})`);
@@ -96,12 +98,6 @@ function isWriting(holder: string): ContextError {
   });
 }
 
-/** Process, its start, a unique word, and the machine. */
-function newClaim(): string {
-  const { pid, started = "-" } = ownIdentity();
-  return [pid, started, randomUUID(), hostname()].join(" ");
-}
-
 async function acquire(file: string, attempt: Attempt): Promise<void> {
   const { claim, deadline } = attempt;
   const own = `${file}.${process.pid}.${randomUUID()}`;
@@ -111,7 +107,10 @@ async function acquire(file: string, attempt: Attempt): Promise<void> {
       const holder = await readHolder(file);
       if (holder === undefined) continue;
       if (holder.isDead) await clear(file, holder, attempt);
-      else if (process.uptime() * 1000 >= deadline) throw attempt.heldError(nameOf(holder));
+      else if (process.uptime() * 1000 >= deadline)
+        throw attempt.heldError(
+          holder.host === hostname() ? `process ${holder.pid}` : `process ${holder.pid} on ${holder.host}`,
+        );
       else await sleep(pauseMs * (0.5 + Math.random()));
     }
   } finally {
@@ -125,7 +124,7 @@ async function linked(own: string, file: string): Promise<boolean> {
     await link(own, file);
     return true;
   } catch (error) {
-    if (codeOf(error) === "EEXIST") return false;
+    if (getErrorCode(error) === "EEXIST") return false;
     throw error;
   }
 }
@@ -137,19 +136,18 @@ interface Holder {
   readonly isDead: boolean;
 }
 
-/** A write takes milliseconds. An owner on another machine cannot be checked, so there the lock's age decides. */
-const mostAgeMs = 60_000;
-
 async function readHolder(file: string): Promise<Holder | undefined> {
+  // A write takes milliseconds. An owner on another machine cannot be checked, so there the lock's age decides.
+  const maxAgeMs = 60_000;
   try {
     const claim = await readFile(file, "utf8");
     const { mtimeMs } = await stat(file);
     const [pid, started, , host = ""] = claim.split(" ");
     const owner = { pid: Number(pid), started: started === "-" ? undefined : started };
-    const isDead = host === hostname() ? !isAlive(owner) : Date.now() - mtimeMs > mostAgeMs;
+    const isDead = host === hostname() ? !isAlive(owner) : Date.now() - mtimeMs > maxAgeMs;
     return { claim, pid: owner.pid, host, isDead };
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (getErrorCode(error) === "ENOENT") return undefined;
     throw error;
   }
 }
@@ -190,14 +188,10 @@ async function removeLeftover(path: string, attempt: Attempt): Promise<void> {
   if (pid !== undefined && !isAlive({ pid: Number(pid) })) await rm(path, { force: true });
 }
 
-function nameOf({ pid, host }: Holder): string {
-  return host === hostname() ? `process ${pid}` : `process ${pid} on ${host}`;
-}
-
 const stateHint = "Set XDG_STATE_HOME to a directory that you may write to.";
 
 function lockError(cause: unknown, message: string): unknown {
-  const code = codeOf(cause);
+  const code = getErrorCode(cause);
   if (cause instanceof ContextError || code === undefined) return cause;
   return new ContextError("write_failed", `${message} (${code})`, { hint: stateHint, cause });
 }

@@ -13,16 +13,14 @@ export interface MessagesInput {
   /** Several requests, in the order in which they were sent, if the caller reads those. */
   readonly requests?: readonly object[] | undefined;
   /** The source text. */
-  readonly source: MessagesSource;
-}
-
-export interface MessagesSource {
-  /** As it is shown. */
-  readonly file: string;
-  /** Without a byte order mark. */
-  readonly text: string;
-  /** Whether it is JSON Lines, perhaps with a first line about the transcript. */
-  readonly isLines: boolean;
+  readonly source: {
+    /** As it is shown. */
+    readonly file: string;
+    /** Without a byte order mark. */
+    readonly text: string;
+    /** Whether it is JSON Lines, perhaps with a first line about the transcript. */
+    readonly isLines: boolean;
+  };
 }
 
 export type MessagesKey = "messages" | "input" | "contents";
@@ -36,7 +34,15 @@ export function parseMessages(text: string, file: string): MessagesInput {
     const lines = text.split("\n");
     const first = lines.findIndex((line) => line.trim() !== "");
     if (!isObjectLine(lines[first]!)) throw error;
-    return { messages: parseLines(lines, { first, file }), source: { file, text, isLines: true } };
+    // Parses JSON Lines. A transcript may start with a line about itself.
+    const values: object[] = [];
+    for (const [index, line] of lines.entries()) {
+      if (line.trim() === "") continue;
+      const value = parseJson(line, { file, line: index + 1 });
+      // Later code refuses values that are not objects, by index.
+      if (index !== first || !isMeta(value)) values.push(value as object);
+    }
+    return { messages: values, source: { file, text, isLines: true } };
   }
 }
 
@@ -46,18 +52,6 @@ function isObjectLine(line: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Parses JSON Lines. A transcript may start with a line about itself. */
-function parseLines(lines: readonly string[], { first, file }: { first: number; file: string }): object[] {
-  const values: object[] = [];
-  for (const [index, line] of lines.entries()) {
-    if (line.trim() === "") continue;
-    const value = parseJson(line, { file, line: index + 1 });
-    // Later code refuses values that are not objects, by index.
-    if (index !== first || !isMeta(value)) values.push(value as object);
-  }
-  return values;
 }
 
 function isMeta(value: unknown): boolean {
@@ -105,7 +99,7 @@ export function rewriteMessages(input: RewriteInput, sent: readonly object[]): s
   const ranges = valuesFrom(text, list.start + 1);
   const [first, last] = [ranges[0], ranges.at(-1)];
   if (first === undefined || last === undefined) return text;
-  const style = styleOf(text, { ranges, list, depth: key === undefined ? 1 : 2 });
+  const style = chooseStyle(text, { ranges, list, depth: key === undefined ? 1 : 2 });
   const sources = new Map(messages.map((message, index) => [message, index]));
   const elements = sent.map((message, position) => {
     const index = sources.get(message);
@@ -128,16 +122,11 @@ function rewriteLines({ source: { text }, messages }: RewriteInput, sent: readon
   return [...about.map((range) => textAt(text, range)), ...lines].join("\n");
 }
 
-interface Style {
-  readonly separator: string;
-  write(message: object): string;
-}
-
 /** How to write a new message: over several lines only if others are. */
-function styleOf(
+function chooseStyle(
   text: string,
   { ranges, list, depth }: { ranges: readonly JsonRange[]; list: JsonRange; depth: number },
-): Style {
+): { readonly separator: string; write(message: object): string } {
   const lead = text.slice(list.start + 1, ranges[0]!.start);
   const separator = ranges.length > 1 ? between(text, ranges, 1) : `,${lead}`;
   if (!lead.includes("\n") || !ranges.some((range) => textAt(text, range).includes("\n"))) {

@@ -5,7 +5,7 @@
 import { closeSync, constants, existsSync, lstatSync, mkdirSync, openSync, realpathSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { ContextError } from "../../core/errors.ts";
-import { codeOf } from "./read-text.ts";
+import { getErrorCode } from "./read-text.ts";
 
 export interface OpenFolder {
   /** Returns a path of an entry for functions of node:fs that do not follow a link there. Not for people to read. */
@@ -54,15 +54,15 @@ function openRoot(path: string): OpenFolder {
   return openByName(path);
 }
 
-/** O_PATH, which Node does not name: opens a folder that may be entered but not listed, such as a parent of a home. */
-const pathOnly = 0o10000000;
-
 /** Throws if the last part of the path is a link or a file. */
 function openDirectoryOnly(path: string): number {
+  // O_PATH, which Node does not name: opens a folder that may be entered but not listed, such as a parent of a
+  // home.
+  const pathOnly = 0o10000000;
   try {
     return openSync(path, pathOnly | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   } catch (error) {
-    throw codeOf(error) === "ENOTDIR" || codeOf(error) === "ELOOP" ? folderChanged(error) : error;
+    throw getErrorCode(error) === "ENOTDIR" || getErrorCode(error) === "ELOOP" ? folderChanged(error) : error;
   }
 }
 
@@ -91,22 +91,20 @@ function openByName(path: string): OpenFolder {
   return { at, child: (name, mode) => openChild(at(name), { mode, open: openByName }), verify, close() {} };
 }
 
-interface ChildOptions {
-  readonly mode: number | undefined;
-  readonly open: (path: string) => OpenFolder;
-}
-
-function openChild(path: string, { mode, open }: ChildOptions): OpenFolder | undefined {
+function openChild(
+  path: string,
+  { mode, open }: { readonly mode: number | undefined; readonly open: (path: string) => OpenFolder },
+): OpenFolder | undefined {
   try {
     return open(path);
   } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw error;
+    if (getErrorCode(error) !== "ENOENT") throw error;
     if (mode === undefined) return undefined;
   }
   try {
     mkdirSync(path, { mode });
   } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw error;
+    if (getErrorCode(error) !== "EEXIST") throw error;
   }
   return open(path);
 }

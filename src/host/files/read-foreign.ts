@@ -19,7 +19,7 @@ import {
 import { isInside } from "./paths.ts";
 import { decodeText, refuseLarge, systemReason, type TextRead, type Unread } from "./read-text.ts";
 
-export interface ForeignOptions {
+interface ForeignOptions {
   /** The folder or file that was named. What really lies elsewhere is not read. Without it links lead anywhere: leave
    *  it out only for files that no repository can bring. */
   readonly within?: string | undefined;
@@ -35,7 +35,7 @@ export interface ForeignOptions {
 }
 
 /** An open regular file. Close its descriptor. */
-export interface ForeignFile {
+interface ForeignFile {
   readonly descriptor: number;
   readonly stats: Stats;
 }
@@ -48,7 +48,24 @@ export function readForeign(path: string | Buffer, options: ForeignOptions = {})
   const file = openForeign(path, options);
   if ("reason" in file) return file;
   try {
-    return readPieces(file, options);
+    // Reads to the end, not to the size: files of the system have the size 0, and others grow.
+    const {
+      descriptor,
+      stats: { size },
+    } = file;
+    const headBytes = 8192;
+    const { maxBytes = maxForeignBytes, maxMs = 5_000 } = options;
+    const latest = process.uptime() * 1000 + maxMs;
+    // The first bytes of a file that is too large still show whether it is text.
+    let buffer = Buffer.allocUnsafe(size > maxBytes ? headBytes : size + 1);
+    for (let length = 0; ; ) {
+      if (length === buffer.length) buffer = Buffer.concat([buffer], Math.min(2 * length + pieceBytes, maxBytes + 1));
+      const read = readSync(descriptor, buffer, length, Math.min(pieceBytes, buffer.length - length), null);
+      length += read;
+      if (size > maxBytes || length > maxBytes) return tooLarge(buffer.subarray(0, length), size, options);
+      if (read === 0) return buffer.subarray(0, length);
+      if (process.uptime() * 1000 > latest) return { reason: `is not read within ${maxMs / 1000} s`, kind: "failed" };
+    }
   } catch (error) {
     return { reason: systemReason(error), kind: "failed" };
   } finally {
@@ -73,7 +90,8 @@ export function readForeignBytes(path: string, options: ForeignOptions = {}): st
 export function openForeign(path: string | Buffer, { within, refuseLink }: ForeignOptions = {}): ForeignFile | Unread {
   let descriptor: number | undefined;
   try {
-    if (refuseLink === true && lstatSync(path).isSymbolicLink()) return linkRefused;
+    if (refuseLink === true && lstatSync(path).isSymbolicLink())
+      return { reason: "is a symbolic link, not a file", kind: "special" };
     const real = realpathSync.native(path, "buffer");
     const refused = refusePlace(real, within) ?? refuseKind(statSync(real));
     if (refused !== undefined) return refused;
@@ -119,7 +137,7 @@ export function refuseOpened(
   { path, within }: { readonly path: string | Buffer; readonly within: string | undefined },
 ): Unread | undefined {
   if (within === undefined) return undefined;
-  const place = placeOfOpened(descriptor);
+  const place = findOpenedPlace(descriptor);
   if (place !== undefined) return refusePlace(place, within);
   const real = realpathSync.native(path, "buffer");
   const [opened, there] = [fstatSync(descriptor), lstatSync(real)];
@@ -128,7 +146,7 @@ export function refuseOpened(
 }
 
 /** Only Linux says where an open file is. Elsewhere its path must lead to the same file again. */
-function placeOfOpened(descriptor: number): Buffer | undefined {
+function findOpenedPlace(descriptor: number): Buffer | undefined {
   try {
     return readlinkSync(`/proc/self/fd/${descriptor}`, "buffer");
   } catch {
@@ -145,8 +163,6 @@ function refusePlace(real: Buffer, within: string | undefined): Unread | undefin
   return { reason, kind: "special" };
 }
 
-const linkRefused: Unread = { reason: "is a symbolic link, not a file", kind: "special" };
-
 function refuseKind(stats: Stats): Unread | undefined {
   if (stats.isFile()) return undefined;
   if (stats.isDirectory()) return { reason: "is a directory", kind: "failed" };
@@ -154,24 +170,6 @@ function refuseKind(stats: Stats): Unread | undefined {
 }
 
 const pieceBytes = 1024 * 1024;
-
-/** Reads to the end, not to the size: files of the system have the size 0, and others grow. */
-function readPieces({ descriptor, stats: { size } }: ForeignFile, options: ForeignOptions): Buffer | Unread {
-  const { maxBytes = maxForeignBytes, maxMs = 5_000 } = options;
-  const latest = process.uptime() * 1000 + maxMs;
-  // The first bytes of a file that is too large still show whether it is text.
-  let buffer = Buffer.allocUnsafe(size > maxBytes ? headBytes : size + 1);
-  for (let length = 0; ; ) {
-    if (length === buffer.length) buffer = Buffer.concat([buffer], Math.min(2 * length + pieceBytes, maxBytes + 1));
-    const read = readSync(descriptor, buffer, length, Math.min(pieceBytes, buffer.length - length), null);
-    length += read;
-    if (size > maxBytes || length > maxBytes) return tooLarge(buffer.subarray(0, length), size, options);
-    if (read === 0) return buffer.subarray(0, length);
-    if (process.uptime() * 1000 > latest) return { reason: `is not read within ${maxMs / 1000} s`, kind: "failed" };
-  }
-}
-
-const headBytes = 8192;
 
 function tooLarge(head: Buffer, size: number, options: ForeignOptions): Unread {
   const { maxBytes = maxForeignBytes, reason } = options;

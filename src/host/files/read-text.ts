@@ -47,7 +47,9 @@ export async function readTextFile(path: string, limit: TextLimit = textLimit): 
     }
     return decodeText(await handle.readFile());
   } catch (error) {
-    return { reason: misread(path, error) ?? systemReason(error), kind: "failed" };
+    // A listing shows a name that is not UTF-8 with U+FFFD, and no file has that name.
+    const isMisread = getErrorCode(error) === "ENOENT" && path.includes("\uFFFD");
+    return { reason: isMisread ? "its name is not valid UTF-8" : systemReason(error), kind: "failed" };
   } finally {
     await handle?.close();
   }
@@ -71,7 +73,8 @@ export async function readTextStream(stream: AsyncIterable<Buffer>, limit: TextL
 
 /** Keeps a byte order mark in the text: it is sent to the model like any other character. */
 export function decodeText(bytes: Buffer): TextRead {
-  if (isUtf16(bytes)) return { reason: "UTF-16 text, only UTF-8 is read: convert it first", kind: "failed" };
+  if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff))
+    return { reason: "UTF-16 text, only UTF-8 is read: convert it first", kind: "failed" };
   if (startsBinary(bytes)) return binary;
   if (isUtf8(bytes)) return { text: bytes.toString("utf8"), bytes: bytes.length };
   if (bytes.includes(0)) return binary;
@@ -81,20 +84,14 @@ export function decodeText(bytes: Buffer): TextRead {
 /** Returns the reason without the path, which callers put in front. `own` overrides the reasons by error code. Rethrows
  *  an error that is not a system error: it is a bug. */
 export function systemReason(error: unknown, own: Readonly<Record<string, string>> = {}): string {
-  const code = codeOf(error);
+  const code = getErrorCode(error);
   if (code === undefined) throw error;
   return own[code] ?? reasons[code] ?? `cannot be read (${code})`;
 }
 
 /** Returns the code of a system error, such as ENOENT. */
-export function codeOf(error: unknown): string | undefined {
+export function getErrorCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error ? String(error.code) : undefined;
-}
-
-/** A listing shows a name that is not UTF-8 with U+FFFD, and no file has that name. */
-function misread(path: string, error: unknown): string | undefined {
-  const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
-  return missing && path.includes("\uFFFD") ? "its name is not valid UTF-8" : undefined;
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -111,10 +108,6 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 const binary: Unread = { reason: "binary file", kind: "binary" };
-
-function isUtf16(bytes: Buffer): boolean {
-  return (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
-}
 
 /** Git's test: a NUL byte in the first 8 KB. */
 function startsBinary(bytes: Buffer): boolean {
@@ -151,11 +144,13 @@ export async function openDirectory(name: string, cwd = ""): Promise<string> {
     await readdir(path);
     return path;
   } catch (cause) {
-    throw new ContextError("unreadable_input", systemReason(cause, directoryReasons), { file: name, cause });
+    throw new ContextError(
+      "unreadable_input",
+      systemReason(cause, { ENOENT: "no such directory", ENOTDIR: "is not a directory" }),
+      { file: name, cause },
+    );
   }
 }
-
-const directoryReasons = { ENOENT: "no such directory", ENOTDIR: "is not a directory" };
 
 /** Far larger than any context window. */
 export const messagesLimit: TextLimit = {

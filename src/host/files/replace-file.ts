@@ -19,7 +19,7 @@ export type FileState =
     }
   | undefined;
 
-export function fileStateOf(path: string): FileState {
+export function readFileState(path: string): FileState {
   const found = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   if (found === undefined) return undefined;
   const { mode, uid, gid, ino, size, mtimeNs, ctimeNs } = found;
@@ -27,7 +27,7 @@ export function fileStateOf(path: string): FileState {
   return { mode: Number(mode), uid: Number(uid), gid: Number(gid), size: Number(size), version };
 }
 
-export interface FilePlace {
+interface FilePlace {
   readonly folder: OpenFolder;
   readonly name: string;
 }
@@ -46,10 +46,16 @@ export async function replaceFile(place: FilePlace, replacement: Replacement): P
   const { bytes, expected, isPrivate = false } = replacement;
   const temporary = bytes === undefined ? undefined : await writeTemporary(place, bytes, { like: expected, isPrivate });
   try {
-    if (fileStateOf(folder.at(name))?.version !== expected?.version) return false;
+    if (readFileState(folder.at(name))?.version !== expected?.version) return false;
     if (temporary !== undefined) renameSync(folder.at(temporary), folder.at(name));
     else rmSync(folder.at(name), { force: true });
-    await syncFolder(folder);
+    // Makes the rename durable. Some systems cannot sync a directory; the file is complete there anyway.
+    try {
+      const handle = await open(folder.at("."), "r");
+      await handle.sync().finally(() => handle.close());
+    } catch {
+      // Nothing to undo: the new file is in place.
+    }
     return true;
   } finally {
     if (temporary !== undefined) rmSync(folder.at(temporary), { force: true });
@@ -64,7 +70,7 @@ export async function replaceOwnFile(path: string, bytes: Buffer): Promise<void>
   try {
     const place = { folder, name: basename(path) };
     await removeStaleTemporaries(place);
-    await replaceFile(place, { bytes, expected: fileStateOf(folder.at(place.name)), isPrivate: true });
+    await replaceFile(place, { bytes, expected: readFileState(folder.at(place.name)), isPrivate: true });
   } finally {
     folder.close();
   }
@@ -123,15 +129,5 @@ async function fill({ folder, name }: FilePlace, bytes: Buffer, { like, isPrivat
     await handle.sync();
   } finally {
     await handle.close();
-  }
-}
-
-/** Makes the rename durable. Some systems cannot sync a directory; the file is complete there anyway. */
-async function syncFolder(folder: OpenFolder): Promise<void> {
-  try {
-    const handle = await open(folder.at("."), "r");
-    await handle.sync().finally(() => handle.close());
-  } catch {
-    // Nothing to undo: the new file is in place.
   }
 }

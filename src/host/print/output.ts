@@ -5,6 +5,8 @@ import type { Environment } from "../index.ts";
 
 export interface Output {
   readonly json: boolean;
+  /** Whether `--quiet` asks for errors and asked-for results only. */
+  readonly quiet: boolean;
   /** Whether stdout is a terminal. */
   readonly terminal: boolean;
   readonly columns: number | undefined;
@@ -60,9 +62,10 @@ export function createOutput({ stdout, stderr, env, json, quiet }: OutputOptions
   const terminal = stdout.isTTY === true;
   return {
     json,
+    quiet,
     terminal,
     columns: stdout.columns,
-    style: hasColours(stdout, env) ? colours : plain,
+    style: hasColours(stdout, env) ? colours : { bold: (text) => text, dim: (text) => text },
     result: (text) => line(stdout, json ? printableJson(text) : printableResult(text)),
     exactResult: (text) => (terminal ? line(stdout, printableResult(text)) : stdout.write(text)),
     note: (text) => (quiet ? undefined : line(stderr, `plimsoll: ${printableLines(text)}`)),
@@ -81,7 +84,6 @@ function printableResult(text: string): string {
 
 const kept: ReadonlySet<string> = new Set(["\r\n", "\u001b[1m", "\u001b[2m", "\u001b[22m"]);
 
-const plain: Style = { bold: (text) => text, dim: (text) => text };
 const colours: Style = {
   bold: (text) => `\u001b[1m${text}\u001b[22m`,
   dim: (text) => `\u001b[2m${text}\u001b[22m`,
@@ -94,13 +96,10 @@ function hasColours(stream: TextStream, env: Environment): boolean {
   return stream.isTTY === true && env.TERM !== "dumb";
 }
 
-interface Progress {
-  show(text: string): void;
-  clear(): void;
-  stop(): void;
-}
-
-function createProgress(stream: TextStream, enabled: boolean): Progress {
+function createProgress(
+  stream: TextStream,
+  enabled: boolean,
+): { show(text: string): void; clear(): void; stop(): void } {
   let latest = "";
   let drawn = false;
   let timer: NodeJS.Timeout | undefined;

@@ -8,10 +8,9 @@ import type { Output } from "./output.ts";
 export const exitCodes = { done: 0, failed: 1, usage: 2, bug: 70, interrupted: 130 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-const usageCodes: readonly ErrorCode[] = ["usage", "unknown_counter"];
-
 /** Prints the error to stderr, and with `--json` also as a value to stdout. */
 export function reportError(error: unknown, output: Output): ExitCode {
+  const usageCodes: readonly ErrorCode[] = ["usage", "unknown_counter"];
   output.settle();
   if (!(error instanceof ContextError)) return reportBug(error, output);
   const { code, message, hint, file, line } = error;

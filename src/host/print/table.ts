@@ -8,7 +8,10 @@ import { isInside } from "../files/paths.ts";
  *  on its line. */
 export function renderTable(cells: readonly (readonly string[])[], alignment: readonly ("left" | "right")[]): string[] {
   const rows = cells.map((row) => row.map(printable));
-  const widths = alignment.map((_, column) => widestOf(rows, column));
+  // Math.max with hundreds of thousands of arguments would overflow the stack.
+  const widths = alignment.map((_, column) =>
+    rows.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0),
+  );
   return rows.map((row) =>
     row
       .map((cell, column) =>
@@ -17,11 +20,6 @@ export function renderTable(cells: readonly (readonly string[])[], alignment: re
       .join("  ")
       .trimEnd(),
   );
-}
-
-/** Math.max with hundreds of thousands of arguments would overflow the stack. */
-function widestOf(rows: readonly (readonly string[])[], column: number): number {
-  return rows.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0);
 }
 
 /** Shows a path relative to the current directory if it is in the project, or else below HOME. */

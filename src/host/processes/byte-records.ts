@@ -28,14 +28,13 @@ export async function* splitRecords(
   if (rest !== "" && lastPart === "keep") yield [rest];
 }
 
-/** Much larger than a chunk, so a line within one chunk need not be measured. */
-const mostLineBytes = 4 * 1024 * 1024;
-
 async function* boundLines(output: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  // Much larger than a chunk, so a line within one chunk need not be measured.
+  const maxLineBytes = 4 * 1024 * 1024;
   let length = 0;
   for await (const chunk of output) {
     const first = chunk.indexOf(10);
-    const isOver = length > mostLineBytes;
+    const isOver = length > maxLineBytes;
     if (first < 0) length += chunk.length;
     else length = chunk.length - 1 - chunk.lastIndexOf(10);
     if (!isOver) yield chunk;
@@ -45,10 +44,6 @@ async function* boundLines(output: AsyncIterable<Buffer>): AsyncGenerator<Buffer
 
 /** Returns the text of a byte string. Bytes that are not UTF-8 become U+FFFD. */
 export function decodeBytes(bytes: string): string {
-  return isAscii(bytes) ? bytes : Buffer.from(bytes, "latin1").toString("utf8");
-}
-
-function isAscii(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: every ASCII character is meant, control characters too.
-  return /^[\x00-\x7f]*$/.test(text);
+  return /^[\x00-\x7f]*$/.test(bytes) ? bytes : Buffer.from(bytes, "latin1").toString("utf8");
 }

@@ -9,7 +9,7 @@ export interface Asked<T> {
   readonly files?: readonly string[] | undefined;
 }
 
-export interface FileMemory<T> {
+interface FileMemory<T> {
   /** Returns the remembered answer, or asks. */
   recall(key: string, ask: () => Promise<Asked<T>>): Promise<T>;
 }
@@ -24,11 +24,12 @@ interface Known<T> {
 /** The first answer names its files, and the second is remembered: the files must be looked at before the question.
  *  Otherwise a change between the question and the look would stay unnoticed for ever. */
 export function createFileMemory<T>(): FileMemory<T> {
+  const maxKnown = 100;
   const known = new Map<string, Known<T>>();
   return {
     async recall(key, ask) {
       const before = known.get(key);
-      const state = before === undefined ? undefined : stateOf(before.files);
+      const state = before === undefined ? undefined : readState(before.files);
       if (before !== undefined && state !== undefined && state === before.state) return before.answer;
       const { answer, files } = await ask();
       known.delete(key);
@@ -36,37 +37,32 @@ export function createFileMemory<T>(): FileMemory<T> {
       const isSame = before !== undefined && JSON.stringify(before.files) === JSON.stringify(files);
       known.set(key, { answer, files, state: isSame ? state : undefined });
       const [oldest] = known.keys();
-      if (known.size > mostKnown && oldest !== undefined) known.delete(oldest);
+      if (known.size > maxKnown && oldest !== undefined) known.delete(oldest);
       return answer;
     },
   };
 }
 
-const mostKnown = 100;
-
-/** A file system counts time in steps of up to two seconds. Within one step a file can change twice and look the
- *  same. */
-const stepMs = 2_000;
-
 /** Returns `undefined` if a file changed so recently that another change could look the same. */
-function stateOf(files: readonly string[]): string | undefined {
+function readState(files: readonly string[]): string | undefined {
+  // A file system counts time in steps of up to two seconds. Within one step a file can change twice and look the
+  // same.
+  const stepMs = 2_000;
   const settled = Date.now() - stepMs;
-  const states = files.map((file) => stateOfFile(file, settled));
+  const states = files.map((file) => {
+    try {
+      // Without waiting for another thread, which takes ten times as long as the look itself.
+      const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
+      if (stats === undefined) return "ENOENT";
+      const { dev, ino, uid, mode, size, mtimeNs, ctimeNs } = stats;
+      const identity = `${dev}:${ino}:${uid}:${mode}`;
+      // A folder's times change with every file in it.
+      if ((mode & 0o170000n) === 0o040000n) return identity;
+      return ctimeNs / 1_000_000n > settled ? undefined : `${identity}:${size}:${mtimeNs}:${ctimeNs}`;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      return code === "ENOTDIR" ? code : undefined;
+    }
+  });
   return states.includes(undefined) ? undefined : states.join();
-}
-
-function stateOfFile(file: string, settled: number): string | undefined {
-  try {
-    // Without waiting for another thread, which takes ten times as long as the look itself.
-    const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
-    if (stats === undefined) return "ENOENT";
-    const { dev, ino, uid, mode, size, mtimeNs, ctimeNs } = stats;
-    const identity = `${dev}:${ino}:${uid}:${mode}`;
-    // A folder's times change with every file in it.
-    if ((mode & 0o170000n) === 0o040000n) return identity;
-    return ctimeNs / 1_000_000n > settled ? undefined : `${identity}:${size}:${mtimeNs}:${ctimeNs}`;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return code === "ENOTDIR" ? code : undefined;
-  }
 }

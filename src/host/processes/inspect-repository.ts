@@ -37,9 +37,12 @@ export function inspectRepository(
   place: GitPlace,
   { again = false }: InspectOptions = {},
 ): Promise<GitRepository | GitRefusal> {
-  return inspectOnce(place, async (key) =>
-    again ? (await askGit(place)).answer : memory.recall(key, () => askGit(place)),
-  );
+  const ask = async (key: string) => (again ? (await askGit(place)).answer : memory.recall(key, () => askGit(place)));
+  const known = inspected.get(place.signal) ?? new Map<string, Promise<GitRepository | GitRefusal>>();
+  inspected.set(place.signal, known);
+  const answer = known.get(place.root) ?? judge(ask(JSON.stringify([place.root, place.env])));
+  known.set(place.root, answer);
+  return answer;
 }
 
 interface InspectOptions {
@@ -48,14 +51,6 @@ interface InspectOptions {
 }
 
 type Answer = GitAnswer | GitRefusal;
-
-function inspectOnce(place: GitPlace, ask: (key: string) => Promise<Answer>): Promise<GitRepository | GitRefusal> {
-  const known = inspected.get(place.signal) ?? new Map<string, Promise<GitRepository | GitRefusal>>();
-  inspected.set(place.signal, known);
-  const answer = known.get(place.root) ?? judge(ask(JSON.stringify([place.root, place.env])));
-  known.set(place.root, answer);
-  return answer;
-}
 
 const inspected = new WeakMap<AbortSignal, Map<string, Promise<GitRepository | GitRefusal>>>();
 const memory = createFileMemory<Answer>();
@@ -73,6 +68,8 @@ interface GitAnswer {
 }
 
 async function askGit(place: GitPlace): Promise<Asked<Answer>> {
+  // Only the last answer can contain line breaks, whatever the folder's name is.
+  const questions = ["--is-inside-work-tree", "--show-cdup", "--absolute-git-dir"];
   const root = realpathSync.native(place.root);
   // Git itself also searches above the home and temporary directories.
   if (repositoryAround(root, homeDirectory(place.env)) === undefined) return { answer: noRepository };
@@ -97,20 +94,18 @@ async function askGit(place: GitPlace): Promise<Asked<Answer>> {
   return { answer, files: inside === "true" ? await filesBehind(answer, place) : undefined };
 }
 
-/** Files that git opens by their name, in a work tree and in its `.git`. */
-const opened = [
-  ...[".gitignore", ".gitattributes", ".gitmodules", ".mailmap", ".git"],
-  ...["HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"].map(
-    (name) => `.git/${name}`,
-  ),
-  ...[".git/info/exclude", ".git/info/attributes"],
-];
-
-/** A repository with millions of files has large ones. */
-const mayBeLarge = /(index|packed-refs)$/;
-
 /** Returns the file that git would wait for, or `undefined` if there is none. */
 function waitingFile(root: string): string | undefined {
+  // Files that git opens by their name, in a work tree and in its `.git`.
+  const opened = [
+    ...[".gitignore", ".gitattributes", ".gitmodules", ".mailmap", ".git"],
+    ...["HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"].map(
+      (name) => `.git/${name}`,
+    ),
+    ...[".git/info/exclude", ".git/info/attributes"],
+  ];
+  // A repository with millions of files has large ones.
+  const mayBeLarge = /(index|packed-refs)$/;
   for (const folder of upward(root)) {
     const found = opened.find((name) => {
       const stats = unlessFailed(() => statSync(join(folder, name), { throwIfNoEntry: false }));
@@ -122,9 +117,6 @@ function waitingFile(root: string): string | undefined {
   }
   return undefined;
 }
-
-/** Only the last answer can contain line breaks, whatever the folder's name is. */
-const questions = ["--is-inside-work-tree", "--show-cdup", "--absolute-git-dir"];
 
 /** Returns the files that decide where git finds the repository and which settings it reads. `undefined` if they
  *  cannot all be named. */
@@ -166,18 +158,17 @@ async function judge(asked: Promise<Answer>): Promise<GitRepository | GitRefusal
   const pointsBack = settings.some(({ isOwn, key }) => isOwn && key === "core.worktree");
   const real = realpathSync.native(gitDirectory);
   const shared = await sharedDirectory(real);
-  const reason = isNamedSafe(settings, toplevel)
+  // A person has allowed git to use exactly this folder. `*` does not count.
+  const reason = settings.some(
+    ({ isOwn, key, value }) => !isOwn && key === "safe.directory" && decodeBytes(value) === toplevel,
+  )
     ? undefined
     : await foreignGitDirectory({ toplevel, real, shared, pointsBack });
   if (reason !== undefined) return { refused: "unsafe", reason };
-  return { toplevel, prefix, isShallow: isShallowClone(shared), gitDirectory, settings };
-}
-
-/** A person has allowed git to use exactly this folder. `*` does not count. */
-function isNamedSafe(settings: readonly GitSetting[], toplevel: string): boolean {
-  return settings.some(
-    ({ isOwn, key, value }) => !isOwn && key === "safe.directory" && decodeBytes(value) === toplevel,
-  );
+  // Returns whether the clone is shallow. Git is not asked, because it prints lines of that file that are not
+  // commits.
+  const stats = unlessFailed(() => statSync(join(shared, "shallow"), { throwIfNoEntry: false }));
+  return { toplevel, prefix, isShallow: stats !== undefined && stats.size > 0, gitDirectory, settings };
 }
 
 async function gitBytes(place: GitPlace, args: readonly string[]): Promise<{ bytes: Buffer } | GitRefusal> {
@@ -186,12 +177,12 @@ async function gitBytes(place: GitPlace, args: readonly string[]): Promise<{ byt
   const bytes = await collectOutput(git.output);
   const { code, stderr } = await git.end;
   if (place.signal.aborted) return { refused: "ended", reason: "git was stopped" };
-  return code === 0 ? { bytes } : refusalOf(stderr);
+  return code === 0 ? { bytes } : explainRefusal(stderr);
 }
 
 const noRepository: GitRefusal = { refused: "no_repository", reason: "the folder is not in a git repository" };
 
-function refusalOf(stderr: string): GitRefusal {
+function explainRefusal(stderr: string): GitRefusal {
   if (/not a git repository|cannot use bare repository|must be run in a work tree/i.test(stderr)) {
     return noRepository;
   }
@@ -276,17 +267,9 @@ async function sharedDirectory(gitDirectory: string): Promise<string> {
   return unlessFailed(() => realpathSync.native(named)) ?? named;
 }
 
-/** Returns whether the clone is shallow. Git is not asked, because it prints lines of that file that are not
- *  commits. */
-function isShallowClone(shared: string): boolean {
-  const stats = unlessFailed(() => statSync(join(shared, "shallow"), { throwIfNoEntry: false }));
-  return stats !== undefined && stats.size > 0;
-}
-
-/** Folders with files that git reads by name. */
-const readFolders: readonly string[] = ["", "info", "objects", "objects/info", "objects/pack", "refs", "logs"];
-
 function linkOut(directory: string, allowed: readonly string[]): string | undefined {
+  // Folders with files that git reads by name.
+  const readFolders: readonly string[] = ["", "info", "objects", "objects/info", "objects/pack", "refs", "logs"];
   const entriesOf = (folder: string): Dirent[] =>
     unlessFailed(() => readdirSync(join(directory, folder), { withFileTypes: true })) ?? [];
   const links = readFolders.flatMap((folder) =>

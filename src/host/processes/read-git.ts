@@ -69,7 +69,11 @@ export async function changeGit(place: GitPlace, args: readonly string[]): Promi
   const [command = "", ...rest] = args;
   const isEntered = (enters.has(command) && !rest.includes("--cached")) || command === "add";
   const nested = isEntered ? await inspectSubmodules(fresh, { repository, args: ["--"] }) : nothingNested;
-  const { variables, problem } = settingOverrides([...repository.settings, ...nested.settings], textMerge(program));
+  // The command of git's own merge of text, in place of any program that the repository names.
+  const { variables, problem } = settingOverrides(
+    [...repository.settings, ...nested.settings],
+    `'${program.replaceAll("'", "'\\''")}' merge-file --marker-size=%L %A %O %B`,
+  );
   const reason = problem ?? hiddenSettings(repository) ?? (command === "add" ? nested.notes[0] : undefined);
   if (reason !== undefined) return { refused: "unsafe", reason };
   const hasName = repository.settings.some(({ key }) => key === "user.email");
@@ -98,11 +102,6 @@ const ownName: Environment = {
   GIT_COMMITTER_EMAIL: "plimsoll@localhost",
 };
 
-/** The command of git's own merge of text, in place of any program that the repository names. */
-function textMerge(program: string): string {
-  return `'${program.replaceAll("'", "'\\''")}' merge-file --marker-size=%L %A %O %B`;
-}
-
 /** Commands for which git reads the work trees of submodules, with their settings. */
 const enters: ReadonlySet<string> = new Set(["status", "diff"]);
 
@@ -115,7 +114,7 @@ interface Nested {
 const nothingNested: Nested = { settings: [], notes: [] };
 
 /** Each submodule needs two programs. Further submodules are shown as commits only. */
-const mostSubmodules = 50;
+const maxSubmodules = 50;
 
 interface Outer {
   readonly repository: GitRepository;
@@ -126,7 +125,7 @@ interface Outer {
 async function inspectSubmodules(
   place: GitPlace,
   { repository: outer, args }: Outer,
-  left: { count: number } = { count: mostSubmodules },
+  left: { count: number } = { count: maxSubmodules },
 ): Promise<Nested> {
   const found: { settings: GitSetting[]; notes: string[] } = { settings: [], notes: [] };
   const paths = args.slice(args.indexOf("--"));
@@ -135,7 +134,7 @@ async function inspectSubmodules(
     const root = join(place.root, path);
     if (!(await exists(join(root, ".git")))) continue;
     if (left.count-- <= 0) {
-      found.notes.push(`Changes inside submodules are not shown: there are more than ${mostSubmodules}.`);
+      found.notes.push(`Changes inside submodules are not shown: there are more than ${maxSubmodules}.`);
       return found;
     }
     const inner = { ...place, root };
@@ -209,6 +208,7 @@ interface Overrides {
  *  the program of git-lfs, for example, is a setting too. Also turns off rule files that the repository, not the user,
  *  chose. */
 function settingOverrides(settings: readonly GitSetting[], mergeDriver = "false"): Overrides {
+  const ownFiles: ReadonlySet<string> = new Set(["core.attributesfile", "core.excludesfile"]);
   const named = (pattern: RegExp) => new Set(settings.flatMap(({ key }) => pattern.exec(key)?.[1] ?? []));
   const names = named(/^filter\.(.*)\.[^.]*$/s);
   const drivers = named(/^merge\.(.*)\.driver$/s);
@@ -234,5 +234,3 @@ function settingOverrides(settings: readonly GitSetting[], mergeDriver = "false"
   }
   return { variables, filters };
 }
-
-const ownFiles: ReadonlySet<string> = new Set(["core.attributesfile", "core.excludesfile"]);

@@ -28,6 +28,7 @@ export async function startGit(
   args: readonly string[],
   { settings = [], variables, keptNames }: GitUse,
 ): Promise<StartedProcess | undefined> {
+  const safeOptions: readonly string[] = ["--no-pager", "--literal-pathspecs"];
   const program = await findProgram("git", env);
   if (program === undefined) return undefined;
   const kept = Object.entries(env).filter(([name]) => !name.startsWith("GIT_") || keptNames.test(name));
@@ -51,8 +52,6 @@ const safeSettings: readonly string[] = [
   "core.alternateRefsCommand=",
   "submodule.recurse=false",
 ];
-
-const safeOptions: readonly string[] = ["--no-pager", "--literal-pathspecs"];
 
 /** A reading command contacts no server, so programs for servers and terminals are off too. */
 export const reading: GitUse = {
@@ -88,14 +87,13 @@ export const reading: GitUse = {
 /** The protocols that git may use. */
 export const gitProtocols: readonly string[] = ["file", "git", "http", "https", "ssh"];
 
-const localNames = "DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX";
-
 /** For servers that a person chose, outside of any repository that the person did not write. */
 export const connecting: GitUse = {
   variables: { GIT_ALLOW_PROTOCOL: gitProtocols.join(":") },
   // Git sets these inside a hook, and they would lead it to the current repository. How to reach a server is the user's
   // choice.
-  keptNames: new RegExp(`^GIT_(?!(${localNames})$)`),
+  keptNames:
+    /^GIT_(?!(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX)$)/,
 };
 
 /** Returns an address, or a text with addresses, without the passwords in it. A password may contain an `@`. */
@@ -113,7 +111,7 @@ export function gitReason(stderr: string): string {
 /** Returns the absolute path of a program on PATH. Ignores relative entries, and does not search the working directory
  *  as Windows would: a tree must not bring the program that reads it. */
 export async function findProgram(name: string, env: Environment): Promise<string | undefined> {
-  for (const directory of directoriesOf(env)) {
+  for (const directory of listDirectories(env)) {
     for (const ending of process.platform === "win32" ? [".exe"] : [""]) {
       const path = join(directory, name + ending);
       if (isProgram(path)) return path;
@@ -122,7 +120,7 @@ export async function findProgram(name: string, env: Environment): Promise<strin
   return undefined;
 }
 
-function directoriesOf(env: Environment): string[] {
+function listDirectories(env: Environment): string[] {
   // Windows spells it Path.
   const path = env.PATH ?? env.Path ?? "";
   return path.split(delimiter).filter(isAbsolute);

@@ -2,7 +2,7 @@
  *  such as a filter of git or the program behind a wrapper. */
 import { type ChildProcess, spawn } from "node:child_process";
 
-export interface ProcessOptions {
+interface ProcessOptions {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
@@ -23,16 +23,14 @@ export interface ProcessEnd {
   readonly stderr: string;
 }
 
-const mostErrorCharacters = 20_000;
-
-/** The output of a killed process is still in its pipes and can be read at once. */
-const lastWordsMs = 200;
-
 export function startProcess(
   program: string,
   args: readonly string[],
   { cwd, env, signal, input }: ProcessOptions,
 ): StartedProcess {
+  const maxErrorCharacters = 20_000;
+  // The output of a killed process is still in its pipes and can be read at once.
+  const lastWordsMs = 200;
   const child = spawn(program, args, {
     cwd,
     env,
@@ -48,13 +46,16 @@ export function startProcess(
     stopped = true;
     if (child.exitCode === null && child.signalCode === null) endGroup(child);
     // A process that left the group may hold the pipes open for any time.
-    setTimeout(() => closePipes(child), lastWordsMs).unref();
+    setTimeout(() => {
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+    }, lastWordsMs).unref();
   };
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   let stderr = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    stderr = (stderr + text).slice(0, mostErrorCharacters);
+    stderr = (stderr + text).slice(0, maxErrorCharacters);
   });
   const end = new Promise<ProcessEnd>((resolve) => {
     child.on("error", ({ message }) => resolve({ code: null, stderr: message }));
@@ -73,11 +74,6 @@ function endGroup(child: ChildProcess): void {
   } catch {
     // The group is empty.
   }
-}
-
-function closePipes({ stdout, stderr }: ChildProcess): void {
-  stdout?.destroy();
-  stderr?.destroy();
 }
 
 async function* readOutput({ stdout }: ChildProcess, stop: () => void): AsyncGenerator<Buffer> {

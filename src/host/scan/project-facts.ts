@@ -7,7 +7,7 @@ import { codeLanguage, compareText, isSecretName, tomlString } from "../../core/
 import { isGitInternal, isInside } from "../files/paths.ts";
 import { readForeign } from "../files/read-foreign.ts";
 
-export interface ProjectFact {
+interface ProjectFact {
   readonly name: string;
   readonly value: string;
 }
@@ -15,7 +15,7 @@ export interface ProjectFact {
 /** Returns the facts that everybody who works in a project needs. The same files give the same facts. A project with
  *  several languages has several values. */
 export async function detectFacts(root: string): Promise<ProjectFact[]> {
-  return factsOf(await detectStacks(root));
+  return listFacts(await detectStacks(root));
 }
 
 /** Returns the same facts with the project's own name, for readers who do not know the project. The languages are those
@@ -24,21 +24,20 @@ export async function describeProject(root: string, paths: readonly string[] = [
   const languages = await rankLanguages(root, paths);
   const rankOf = ({ language }: Stack) => (languages.indexOf(language) + languages.length + 1) % (languages.length + 1);
   const stacks = (await detectStacks(root)).toSorted((one, two) => rankOf(one) - rankOf(two));
-  const facts = factsOf(stacks).filter(({ name }) => name !== "Language" || languages.length === 0);
+  const facts = listFacts(stacks).filter(({ name }) => name !== "Language" || languages.length === 0);
   const language = languages.length === 0 ? [] : [{ name: "Language", value: languages.join(", ") }];
   return [...row("Module", stacks, (stack) => stack.module), ...language, ...facts];
 }
 
-/** Enough to compare sizes. Statting every file of a large project would take seconds. */
-const mostMeasured = 2_000;
-/** A language with a smaller part of the code is not worth a word. */
-const leastPart = 0.05;
-const mostLanguages = 5;
-/** Code of others. */
-const foreignPath = /(^|\/)(vendor|third_party|node_modules|dist)\/|\.min\.js$/;
-
 /** Ranks languages by their part of the files and of the bytes. */
 async function rankLanguages(root: string, paths: readonly string[]): Promise<string[]> {
+  // Enough to compare sizes. Statting every file of a large project would take seconds.
+  const maxMeasured = 2_000;
+  // A language with a smaller part of the code is not worth a word.
+  const leastPart = 0.05;
+  const maxLanguages = 5;
+  // Code of others.
+  const foreignPath = /(^|\/)(vendor|third_party|node_modules|dist)\/|\.min\.js$/;
   const files = new Map<string, string[]>();
   for (const path of paths) {
     const language = foreignPath.test(path) ? undefined : codeLanguage(path);
@@ -47,21 +46,25 @@ async function rankLanguages(root: string, paths: readonly string[]): Promise<st
     if (known === undefined) files.set(language, [path]);
     else known.push(path);
   }
-  const most = Math.floor(mostMeasured / Math.max(1, files.size));
+  const most = Math.floor(maxMeasured / Math.max(1, files.size));
   const sizes = await Promise.all(
-    [...files].map(async ([language, all]) => ({ language, files: all.length, bytes: await bytesOf(root, all, most) })),
+    [...files].map(async ([language, all]) => ({
+      language,
+      files: all.length,
+      bytes: await sumBytes(root, all, most),
+    })),
   );
   const sum = (key: "files" | "bytes") => sizes.reduce((total, each) => total + each[key], 0) || 1;
   const [allFiles, allBytes] = [sum("files"), sum("bytes")];
   return sizes
     .map(({ language, files: count, bytes }) => ({ language, part: (count / allFiles + bytes / allBytes) / 2 }))
     .sort((one, two) => two.part - one.part || compareText(one.language, two.language))
-    .filter(({ part }, index) => index === 0 || (part >= leastPart && index < mostLanguages))
+    .filter(({ part }, index) => index === 0 || (part >= leastPart && index < maxLanguages))
     .map(({ language }) => language);
 }
 
 /** Estimates the bytes of files from at most `most` of them, evenly spread. */
-async function bytesOf(root: string, paths: readonly string[], most: number): Promise<number> {
+async function sumBytes(root: string, paths: readonly string[], most: number): Promise<number> {
   const sorted = [...paths].sort(compareText);
   const step = Math.max(1, sorted.length / Math.max(1, most));
   let [bytes, measured] = [0, 0];
@@ -83,7 +86,7 @@ async function detectStacks(root: string): Promise<Stack[]> {
   return stacks;
 }
 
-function factsOf(stacks: readonly Stack[]): ProjectFact[] {
+function listFacts(stacks: readonly Stack[]): ProjectFact[] {
   return [
     ...row("Language", stacks, (stack) => stack.language),
     ...row("Package manager", stacks, (stack) => stack.manager),
@@ -191,18 +194,16 @@ function firstMatch(text: string, pattern: RegExp): string | undefined {
   return pattern.exec(text)?.[1];
 }
 
-const nodeLocks: readonly (readonly [file: string, manager: string])[] = [
-  ["pnpm-lock.yaml", "pnpm"],
-  ["yarn.lock", "yarn"],
-  ["bun.lock", "bun"],
-  ["bun.lockb", "bun"],
-  ["package-lock.json", "npm"],
-];
-
-/** A script that always fails, such as the one that `npm init` writes. */
-const onlyFails = /(^|&&|;)\s*(exit\s+[1-9]\d*|false)\s*;?\s*$/;
-
 async function detectNode({ has, read }: Root): Promise<Stack | undefined> {
+  const nodeLocks: readonly (readonly [file: string, manager: string])[] = [
+    ["pnpm-lock.yaml", "pnpm"],
+    ["yarn.lock", "yarn"],
+    ["bun.lock", "bun"],
+    ["bun.lockb", "bun"],
+    ["package-lock.json", "npm"],
+  ];
+  // A script that always fails, such as the one that `npm init` writes.
+  const onlyFails = /(^|&&|;)\s*(exit\s+[1-9]\d*|false)\s*;?\s*$/;
   if (!has("package.json")) return undefined;
   const text = await read("package.json");
   const declared = firstMatch(text, /"packageManager"\s*:\s*"(\w+)@/);
@@ -217,14 +218,13 @@ async function detectNode({ has, read }: Root): Promise<Stack | undefined> {
   };
 }
 
-const pythonLocks: readonly (readonly [file: string, manager: string])[] = [
-  ["uv.lock", "uv"],
-  ["poetry.lock", "poetry"],
-  ["pdm.lock", "pdm"],
-  ["Pipfile.lock", "pipenv"],
-];
-
 async function detectPython({ has, read }: Root): Promise<Stack | undefined> {
+  const pythonLocks: readonly (readonly [file: string, manager: string])[] = [
+    ["uv.lock", "uv"],
+    ["poetry.lock", "poetry"],
+    ["pdm.lock", "pdm"],
+    ["Pipfile.lock", "pipenv"],
+  ];
   if (!["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"].some(has)) return undefined;
   const manager = pythonLocks.find(([file]) => has(file))?.[1] ?? "pip";
   const pyproject = await read("pyproject.toml");
@@ -273,14 +273,13 @@ async function detectRuby({ names, has, read }: Root): Promise<Stack | undefined
   };
 }
 
-const dotnetLanguages: Readonly<Record<string, string>> = {
-  csproj: "C#",
-  fsproj: "F#",
-  vbproj: "Visual Basic",
-};
-
 /** A solution gives the name. Its projects give the language. */
 async function detectDotnet({ names }: Root): Promise<Stack | undefined> {
+  const dotnetLanguages: Readonly<Record<string, string>> = {
+    csproj: "C#",
+    fsproj: "F#",
+    vbproj: "Visual Basic",
+  };
   const files = [...names].flatMap((name) => {
     const [, base, kind] = /^(.+)\.(slnx?|csproj|fsproj|vbproj)$/.exec(name) ?? [];
     return base === undefined || kind === undefined ? [] : { base, kind };

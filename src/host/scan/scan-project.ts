@@ -17,7 +17,6 @@ import { isGitInternal, isInside } from "../files/paths.ts";
 import { readForeignText } from "../files/read-foreign.ts";
 import { openDirectory, systemReason, type Unread } from "../files/read-text.ts";
 import { decodeBytes, splitRecords } from "../processes/byte-records.ts";
-import type { GitRefusal } from "../processes/inspect-repository.ts";
 import { readGit } from "../processes/read-git.ts";
 import { gitReason } from "../processes/start-git.ts";
 import { describeProject } from "./project-facts.ts";
@@ -46,39 +45,53 @@ export async function scanFolder(directory: string, options: ScanOptions = {}): 
   };
 }
 
-/** The files that apply to the whole project, in this order: the file that most agents read, files of one agent, files
- *  for people. Rules that are loaded on demand (.cursor/rules) and a person's own file (CLAUDE.local.md) are not
- *  included. Letter case does not matter. */
-const conventionNames: readonly string[] = [
-  "AGENTS.md",
-  "CLAUDE.md",
-  ".claude/CLAUDE.md",
-  "GEMINI.md",
-  ".github/copilot-instructions.md",
-  ".cursorrules",
-  ".windsurfrules",
-  "CONTRIBUTING.md",
-  ".github/CONTRIBUTING.md",
-  "docs/CONTRIBUTING.md",
-];
-
-/** In these files `@path` imports a file. */
-const importing = /(^|\/)(claude|gemini)\.md$/i;
-/** The limit of Claude Code and Gemini CLI. */
-const mostHops = 5;
-
 /** Reads the texts for people and agents who work in a project. Each text occurs once, whatever links, imports and
  *  copies lead to it. */
 export async function readConventions(
   root: string,
   isSecret: SecretTest = isSecretName,
 ): Promise<Pick<Found, "files" | "problems">> {
+  // The files that apply to the whole project, in this order: the file that most agents read, files of one agent,
+  // files for people. Rules that are loaded on demand (.cursor/rules) and a person's own file (CLAUDE.local.md)
+  // are not included. Letter case does not matter.
+  const conventionNames: readonly string[] = [
+    "AGENTS.md",
+    "CLAUDE.md",
+    ".claude/CLAUDE.md",
+    "GEMINI.md",
+    ".github/copilot-instructions.md",
+    ".cursorrules",
+    ".windsurfrules",
+    "CONTRIBUTING.md",
+    ".github/CONTRIBUTING.md",
+    "docs/CONTRIBUTING.md",
+  ];
+  // In these files `@path` imports a file.
+  const importing = /(^|\/)(claude|gemini)\.md$/i;
+  // The limit of Claude Code and Gemini CLI.
+  const maxHops = 5;
   const found: Found = { root: await realpath(root), isSecret, seen: new Set(), files: [], problems: [] };
   for (const name of conventionNames) {
-    const path = await spellingOf(name, found.root);
-    if (path !== undefined) await addFile(path, importing.test(path) ? mostHops : 0, found);
+    // Returns the name as the file is really spelled.
+    const folder = dirname(name);
+    const names = (await readdir(join(found.root, folder)).catch(() => [])).sort();
+    const wanted = name.slice(folder === "." ? 0 : folder.length + 1);
+    const spelled = names.find((each) => each.toLowerCase() === wanted.toLowerCase());
+    const path = names.includes(wanted) ? name : spelled && join(folder, spelled);
+    if (path !== undefined) await addFile(path, importing.test(path) ? maxHops : 0, found);
   }
-  return { files: withoutCopies(found.files), problems: found.problems };
+  // Many tools write one text into several files. Of two equal texts the first is kept. If one text contains
+  // another, the longer is kept.
+  const texts = found.files.map(({ text }) => text.replace(/\r\n/g, "\n").trim());
+  return {
+    files: found.files.filter((_, index) => {
+      const own = texts[index]!;
+      return (
+        own !== "" && !texts.some((other, at) => at !== index && other.includes(own) && (other !== own || at < index))
+      );
+    }),
+    problems: found.problems,
+  };
 }
 
 interface Found {
@@ -90,15 +103,6 @@ interface Found {
   readonly problems: ScanProblem[];
 }
 
-/** Returns the name as the file is really spelled. */
-async function spellingOf(name: string, root: string): Promise<string | undefined> {
-  const folder = dirname(name);
-  const names = (await readdir(join(root, folder)).catch(() => [])).sort();
-  const wanted = name.slice(folder === "." ? 0 : folder.length + 1);
-  const spelled = names.find((each) => each.toLowerCase() === wanted.toLowerCase());
-  return names.includes(wanted) ? name : spelled && join(folder, spelled);
-}
-
 /** Adds a file and, `hops` deep, its imports. */
 async function addFile(path: string, hops: number, found: Found): Promise<void> {
   const real = await realpath(join(found.root, path)).catch(() => undefined);
@@ -106,7 +110,7 @@ async function addFile(path: string, hops: number, found: Found): Promise<void> 
   found.seen.add(real);
   const text = await readInside(path, real, found);
   if (text === undefined) return;
-  const imports = hops > 0 ? await importsOf(text, real, found) : [];
+  const imports = hops > 0 ? await findImports(text, real, found) : [];
   if (imports.length === 0 || !isOnlyImports(text)) found.files.push({ path, text });
   for (const each of imports) await addFile(each, hops - 1, found);
 }
@@ -137,7 +141,7 @@ async function readInside(
 }
 
 /** Returns the Markdown files of the project that a text imports. An agent can read other files itself. */
-async function importsOf(text: string, file: string, { root }: Found): Promise<string[]> {
+async function findImports(text: string, file: string, { root }: Found): Promise<string[]> {
   const paths: string[] = [];
   for (const name of importedNames(text)) {
     const path = join(dirname(file), name);
@@ -155,18 +159,6 @@ function isOnlyImports(text: string): boolean {
   return lines.every((line) => line === "" || /^@\S+$/.test(line));
 }
 
-/** Many tools write one text into several files. Of two equal texts the first is kept. If one text contains another,
- *  the longer is kept. */
-function withoutCopies(files: readonly ConventionsFile[]): ConventionsFile[] {
-  const texts = files.map(({ text }) => text.replace(/\r\n/g, "\n").trim());
-  return files.filter((_, index) => {
-    const own = texts[index]!;
-    return (
-      own !== "" && !texts.some((other, at) => at !== index && other.includes(own) && (other !== own || at < index))
-    );
-  });
-}
-
 /** The paths of a project as somebody who works there sees it: existing tracked files, and files that git would track.
  *  Without git, a walk finds the same. */
 interface ProjectList {
@@ -179,26 +171,39 @@ async function listProject(root: string, options: ScanOptions): Promise<ProjectL
   const listed = await listByGit(root, options);
   if ("paths" in listed && listed.paths.length > 0) return { ...listed, problems: [] };
   // Git lists nothing below a directory that it ignores. This directory was named on purpose.
-  const walked = await listByWalk(root, options);
+  const { files, skipped } = await listFiles(root);
+  options.signal?.throwIfAborted();
+  const within = (path: string) => relative(root, path).split(sep).join("/");
+  const closed = skipped.filter(({ kind }) => kind === "failed");
+  const special = skipped.filter(({ kind }) => kind !== "failed");
+  const paths = [...files, ...special.map(({ path }) => path)].map(within);
+  options.onProgress?.(paths.length);
+  const walked = {
+    paths: [...paths, ...closed.map(({ path }) => `${within(path)}/`)],
+    problems: closed.map(({ path, reason }) => ({ path: within(path), reason })),
+  };
   const problems = "reason" in listed ? [{ path: ".", reason: listed.reason }] : [];
   return { paths: walked.paths, problems: [...problems, ...walked.problems] };
 }
 
-/** The letters of `-t` mean: `?` not tracked, `S` not checked out, `R` tracked but missing. A person's global excludes
- *  are not read. */
-const listing = [
-  ...["ls-files", "-z", "-t", "--stage"],
-  ...["--cached", "--others", "--deleted", "--exclude-standard", "--", "."],
-];
-
-type GitList = { readonly paths: string[] } | { readonly reason: string };
-
-async function listByGit(root: string, { env = process.env, signal, onProgress }: ScanOptions): Promise<GitList> {
+async function listByGit(
+  root: string,
+  { env = process.env, signal, onProgress }: ScanOptions,
+): Promise<{ readonly paths: string[] } | { readonly reason: string }> {
+  // The letters of `-t` mean: `?` not tracked, `S` not checked out, `R` tracked but missing. A person's global
+  // excludes are not read.
+  const listing = [
+    ...["ls-files", "-z", "-t", "--stage"],
+    ...["--cached", "--others", "--deleted", "--exclude-standard", "--", "."],
+  ];
   const place = { root, env, signal: signal ?? new AbortController().signal };
   const git = await readGit(place, listing, ["core.excludesFile="]);
   if ("refused" in git) {
     signal?.throwIfAborted();
-    return withoutGit(git);
+    // A folder outside a repository lacks nothing.
+    if (git.refused === "no_repository") return { paths: [] };
+    if (git.refused === "no_git") return { reason: "listed without git, because git is not on PATH" };
+    return { reason: `listed without git: ${git.reason.slice(0, 300)}` };
   }
   const records: string[] = [];
   for await (const batch of splitRecords(git.output, "\0")) {
@@ -207,18 +212,11 @@ async function listByGit(root: string, { env = process.env, signal, onProgress }
   }
   const { code, stderr } = await git.end;
   signal?.throwIfAborted();
-  if (code === 0) return { paths: pathsOf(records) };
+  if (code === 0) return { paths: parsePaths(records) };
   return { reason: `listed without git: ${gitReason(stderr).slice(0, 300)}` };
 }
 
-function withoutGit({ refused, reason }: GitRefusal): GitList {
-  // A folder outside a repository lacks nothing.
-  if (refused === "no_repository") return { paths: [] };
-  if (refused === "no_git") return { reason: "listed without git, because git is not on PATH" };
-  return { reason: `listed without git: ${reason.slice(0, 300)}` };
-}
-
-function pathsOf(records: readonly string[]): string[] {
+function parsePaths(records: readonly string[]): string[] {
   const removed = new Set(records.filter((record) => record.startsWith("R ")).map(nameIn));
   const paths: string[] = [];
   let last: string | undefined;
@@ -236,20 +234,6 @@ function pathsOf(records: readonly string[]): string[] {
 /** `H 100644 <hash> 0<tab>name` or `? name`. */
 function nameIn(record: string): string {
   return record.startsWith("?") ? record.slice(2) : record.slice(record.indexOf("\t") + 1);
-}
-
-async function listByWalk(root: string, { signal, onProgress }: ScanOptions): Promise<ProjectList> {
-  const { files, skipped } = await listFiles(root);
-  signal?.throwIfAborted();
-  const within = (path: string) => relative(root, path).split(sep).join("/");
-  const closed = skipped.filter(({ kind }) => kind === "failed");
-  const special = skipped.filter(({ kind }) => kind !== "failed");
-  const paths = [...files, ...special.map(({ path }) => path)].map(within);
-  onProgress?.(paths.length);
-  return {
-    paths: [...paths, ...closed.map(({ path }) => `${within(path)}/`)],
-    problems: closed.map(({ path, reason }) => ({ path: within(path), reason })),
-  };
 }
 
 /** The files below a directory that git does not ignore. */

@@ -2,7 +2,7 @@ import { ContextError } from "../../core/errors.ts";
 import type { MaintainedStore } from "../../core/store/index.ts";
 
 /** How to open a store wherever it is. */
-export interface OpenStoreOptions {
+interface OpenStoreOptions {
   /** The path of a SQLite file, or the address of a PostgreSQL database. */
   readonly place: string;
   readonly waitMs?: number | undefined;

@@ -27,7 +27,7 @@ export interface PostgresSession {
 // biome-ignore lint/suspicious/noExplicitAny: the type of a column is known only to the statement.
 export type PostgresRow = Readonly<Record<string, any>>;
 
-export interface PostgresPlace {
+interface PostgresPlace {
   readonly url: string;
   readonly schema: string;
   readonly waitMs: number;
@@ -45,7 +45,13 @@ export async function connectPostgres(
   place: PostgresPlace,
   migrations: readonly PostgresMigration[],
 ): Promise<PostgresConnection> {
-  const config = clientConfig(place);
+  const config = {
+    connectionString: place.url,
+    types: { getTypeParser: (type: number) => parsers[type] ?? ((text: string) => text) },
+    fallback_application_name: "plimsoll",
+    connectionTimeoutMillis: Math.max(place.waitMs, 1_000),
+    keepAlive: true,
+  } as ClientConfig;
   const pg = await loadDriver();
   const open = () => openClient(() => new pg.Client(config), place);
   const link = createLink(open, place);
@@ -84,16 +90,6 @@ async function loadDriver(): Promise<{ Client: typeof Client }> {
   }
 }
 
-function clientConfig({ url, waitMs }: PostgresPlace): ClientConfig {
-  return {
-    connectionString: url,
-    types: { getTypeParser: (type: number) => parsers[type] ?? ((text: string) => text) },
-    fallback_application_name: "plimsoll",
-    connectionTimeoutMillis: Math.max(waitMs, 1_000),
-    keepAlive: true,
-  } as ClientConfig;
-}
-
 /** By the server's number of a type: bool, bytea, int8, int4. The driver reads every answer as UTF-8, so its binary form
  *  would lose bytes (pg 8.23). It would return int8 as text. */
 const parsers: Readonly<Record<number, (text: string) => unknown>> = {
@@ -123,6 +119,8 @@ async function openClient(create: () => Client, { url, waitMs }: PostgresPlace):
 
 /** The driver reads the files of certificates when it creates a client. */
 function createClient(create: () => Client, url: string): Client {
+  const addressHint =
+    "Use postgres://USER@HOST:PORT/DATABASE with a port up to 65535, and write @ in a password as %40, / as %2F and # as %23.";
   try {
     return create();
   } catch (error) {
@@ -134,9 +132,6 @@ function createClient(create: () => Client, url: string): Client {
     throw unavailable(`the file ${path} cannot be read (${code})`, { file: shownAddress(url), hint, cause: error });
   }
 }
-
-const addressHint =
-  "Use postgres://USER@HOST:PORT/DATABASE with a port up to 65535, and write @ in a password as %40, / as %2F and # as %23.";
 
 interface Link {
   /** Returns the living connection, or opens one. */
@@ -198,13 +193,20 @@ function createQueue(link: Link, place: PostgresPlace): Run {
   const settle = (error: unknown, { failure, inDoubt }: SessionState): void => {
     // Not an error of the driver but of the caller, for example of its `change`.
     if (error !== failure) throw error;
-    if (usesNames && isUnprepared(error)) {
+    // Whether a prepared statement is missing, or there already: a pooler has given us another connection of the
+    // server. The statement did not run.
+    if (usesNames && ["26000", "42P05"].includes(getErrorCode(error))) {
       usesNames = false;
       return;
     }
     if (!isLost(error)) throw translate(error, place.url);
     link.drop();
-    if (inDoubt) throw doubtError(error, place.url);
+    if (inDoubt)
+      throw new ContextError("store_unavailable", "the connection to the store was lost during a write", {
+        file: shownAddress(place.url),
+        hint: "The last write is stored completely or not at all. Read the record again before you repeat it.",
+        cause: error,
+      });
   };
   const repeat = async <T>(operation: (session: PostgresSession) => Promise<T>): Promise<T> => {
     const start = performance.now();
@@ -238,7 +240,7 @@ function createSession(
   { state, usesNames }: { readonly state: SessionState; readonly usesNames: boolean },
 ): PostgresSession {
   const read: PostgresSession["read"] = async (sql, values = []) => {
-    const name = usesNames && values.length > 0 ? nameOf(sql) : undefined;
+    const name = usesNames && values.length > 0 ? getStatementName(sql) : undefined;
     try {
       return (await client.query({ text: sql, values: [...values], name })).rows;
     } catch (error) {
@@ -275,7 +277,7 @@ function createSession(
  *  several programs, so a name means the same statement in all of them. */
 const names = new Map<string, string>();
 
-function nameOf(sql: string): string {
+function getStatementName(sql: string): string {
   const name = names.get(sql) ?? `plimsoll_${createHash("sha256").update(sql).digest("hex").slice(0, 16)}`;
   names.set(sql, name);
   return name;
@@ -292,7 +294,7 @@ async function setUp(run: Run, place: PostgresPlace, migrations: readonly Postgr
     await run((session) => session.transaction(() => migrate(session, place, migrations)));
   } catch (error) {
     // Another program that still knows fewer steps may use the store meanwhile: only the owner updates the schema.
-    const isForbidden = error instanceof ContextError && codeOf(error.cause) === "42501";
+    const isForbidden = error instanceof ContextError && getErrorCode(error.cause) === "42501";
     if (!isForbidden || known === undefined || migrations.at(-1)!.oldest > known.version) throw error;
   }
 }
@@ -308,7 +310,7 @@ async function readVersion(session: PostgresSession, schema: string): Promise<Sc
     return row as SchemaVersion | undefined;
   } catch (error) {
     // There is no such table, or no such schema.
-    if (["42P01", "3F000"].includes(codeOf(error))) return undefined;
+    if (["42P01", "3F000"].includes(getErrorCode(error))) return undefined;
     throw error;
   }
 }
@@ -351,7 +353,7 @@ async function migrate(
 
 // Errors of the driver and the server as `ContextError`s.
 
-function codeOf(error: unknown): string {
+function getErrorCode(error: unknown): string {
   const { code } = Object(error) as { code?: unknown };
   return typeof code === "string" ? code : "";
 }
@@ -359,7 +361,7 @@ function codeOf(error: unknown): string {
 /** Whether the connection is gone. Class 08 is a broken connection, 57P01 to 57P03 a server that stops or starts. */
 function isLost(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof ContextError) return false;
-  const code = codeOf(error);
+  const code = getErrorCode(error);
   if (/^(08|57P0[1-5])/.test(code)) return true;
   if (/^(ECONNRESET|EPIPE|ETIMEDOUT|ECONNREFUSED|ENOENT|ECONNABORTED)$/.test(code)) return true;
   return /^(Connection terminated|Client has encountered a connection error|timeout expired|Client was closed)/.test(
@@ -367,30 +369,16 @@ function isLost(error: unknown): boolean {
   );
 }
 
-/** Whether a prepared statement is missing, or there already: a pooler has given us another connection of the server.
- *  The statement did not run. */
-function isUnprepared(error: unknown): boolean {
-  return ["26000", "42P05"].includes(codeOf(error));
-}
-
 /** Whether it helps to try again: the server starts, stops, or has no free connection. */
 function isPassing(error: unknown): boolean {
   const cause = error instanceof ContextError ? error.cause : error;
-  return isLost(cause) || codeOf(cause) === "53300";
+  return isLost(cause) || getErrorCode(cause) === "53300";
 }
 
 /** Whether nothing answers at the address. */
 function isAbsent(error: unknown): boolean {
   const cause = error instanceof ContextError ? error.cause : error;
-  return ["ECONNREFUSED", "ENOENT"].includes(codeOf(cause));
-}
-
-function doubtError(cause: unknown, url: string): ContextError {
-  return new ContextError("store_unavailable", "the connection to the store was lost during a write", {
-    file: shownAddress(url),
-    hint: "The last write is stored completely or not at all. Read the record again before you repeat it.",
-    cause,
-  });
+  return ["ECONNREFUSED", "ENOENT"].includes(getErrorCode(cause));
 }
 
 /** Reasons and hints by code of the server or the system. */
@@ -419,7 +407,7 @@ const reasons: Readonly<Record<string, readonly [reason: string, hint: string]>>
 /** Returns an unknown error unchanged: it is a bug. */
 function translate(error: unknown, url: string): unknown {
   if (!(error instanceof Error) || error instanceof ContextError) return error;
-  const code = codeOf(error);
+  const code = getErrorCode(error);
   const known = reasons[code];
   const file = shownAddress(url);
   if (code === "42501" && error.message.includes("row-level security")) {
@@ -427,7 +415,7 @@ function translate(error: unknown, url: string): unknown {
     return unavailable("the namespace belongs to another role", { file, hint, cause: error });
   }
   if (known !== undefined) {
-    const detail = code === "42501" ? ` (${error.message})` : placeOf(error);
+    const detail = code === "42501" ? ` (${error.message})` : describePlace(error);
     return unavailable(`${known[0]}${detail}`, { file, hint: known[1], cause: error });
   }
   if (error.message.includes("client password must be a string") || /SASL|SCRAM/.test(error.message)) {
@@ -457,7 +445,7 @@ function translate(error: unknown, url: string): unknown {
 }
 
 /** Returns where a connection failed. A host can have several addresses. */
-function placeOf(error: Error): string {
+function describePlace(error: Error): string {
   const failures = (error instanceof AggregateError ? error.errors : [error]) as { address?: string; port?: number }[];
   const places = failures.flatMap(({ address, port }) => {
     if (address === undefined) return [];

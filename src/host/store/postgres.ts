@@ -167,11 +167,9 @@ interface Tables {
   readonly connection: PostgresConnection;
   readonly namespace: Buffer;
   readonly schema: string;
-  readonly sql: Statements;
+  readonly sql: ReturnType<typeof statements>;
   readonly now: () => number;
 }
-
-type Statements = ReturnType<typeof statements>;
 
 /** A revision comes from a sequence, so writers of different records never wait for each other. The expressions of an
  *  update are evaluated when its row is locked, so the revisions of a record grow. */
@@ -246,7 +244,7 @@ function createRecords(tables: Tables): Pick<Store, "get" | "put" | "update" | "
     async get(collection, key) {
       checkNames({ collection, key });
       const [row] = await connection.run(({ read }) => read(sql.get, place(collection, key)));
-      return row && recordOf(key, row);
+      return row && toRecord(key, row);
     },
     async put(collection, key, value, options = {}) {
       checkNames({ collection, key });
@@ -286,17 +284,11 @@ function createRecords(tables: Tables): Pick<Store, "get" | "put" | "update" | "
     async list(collection, options = {}) {
       checkNames({ collection });
       checkListOptions(options);
-      const values = [namespace, encode(collection), ...rangeOf(options)];
+      const values = [namespace, encode(collection), ...toRange(options)];
       const rows = await connection.run(({ read }) => read(sql.list, values));
-      return rows.map((row) => recordOf(decode(row.key), row));
+      return rows.map((row) => toRecord(decode(row.key), row));
     },
   };
-}
-
-interface Change {
-  readonly key: string;
-  readonly place: readonly Buffer[];
-  readonly change: (value: string | undefined) => string;
 }
 
 /** Tries without a lock first: reads, changes, and writes if nobody wrote in between. If somebody did, other writers are
@@ -304,11 +296,19 @@ interface Change {
 async function updateRecord(
   session: PostgresSession,
   { sql, now }: Tables,
-  { key, place, change }: Change,
+  {
+    key,
+    place,
+    change,
+  }: {
+    readonly key: string;
+    readonly place: readonly Buffer[];
+    readonly change: (value: string | undefined) => string;
+  },
 ): Promise<StoreRecord> {
   const attempt = async (statement: string, write: PostgresSession["write"]): Promise<StoreRecord | undefined> => {
     const [row] = await session.read(statement, place);
-    const current = row && recordOf(key, row);
+    const current = row && toRecord(key, row);
     const value = change(current?.value);
     checkValues([value]);
     if (current?.value === value) return current;
@@ -377,7 +377,7 @@ function createUpkeep(tables: Tables): Omit<MaintainedStore, keyof Store> {
     async listFacts(collection, options = {}) {
       checkNames({ collection });
       checkListOptions(options);
-      const values = [namespace, encode(collection), ...rangeOf(options)];
+      const values = [namespace, encode(collection), ...toRange(options)];
       const rows = await connection.run(({ read }) => read(sql.listFacts, values));
       return rows.map(({ key, revision, bytes, written }) => ({
         ...{ key: decode(key), revision: revision, bytes: bytes },
@@ -386,7 +386,7 @@ function createUpkeep(tables: Tables): Omit<MaintainedStore, keyof Store> {
     },
     async listStreams(options = {}) {
       checkListOptions(options);
-      const rows = await connection.run(({ read }) => read(sql.listStreams, [namespace, ...rangeOf(options)]));
+      const rows = await connection.run(({ read }) => read(sql.listStreams, [namespace, ...toRange(options)]));
       return rows.map(({ stream, count, bytes, last, written }) => ({
         ...{ stream: decode(stream), entries: count, bytes: bytes },
         ...{ last: last, written: written },
@@ -415,10 +415,10 @@ function createUpkeep(tables: Tables): Omit<MaintainedStore, keyof Store> {
 }
 
 /** Returns the parameters of a range: after which name, from which one, before which one, and how many. */
-function rangeOf({ prefix = "", after = "", limit }: ListOptions): (Buffer | number | null)[] {
+function toRange({ prefix = "", after = "", limit }: ListOptions): (Buffer | number | null)[] {
   return [encode(after), ...prefixRange(prefix), limit ?? null];
 }
 
-function recordOf(key: string, { value, revision }: PostgresRow): StoreRecord {
+function toRecord(key: string, { value, revision }: PostgresRow): StoreRecord {
   return { key, value: decode(value), revision: revision };
 }

@@ -42,7 +42,18 @@ export async function withDecisions<Result>(
   const place = await storePath(at.store, caller);
   const shown = shownStore(place, caller.cwd, caller.env);
   return withStore(place, (store) =>
-    work({ ...decisionsAt(shown, { store, sessionId: at.session }), save: saveInStore }),
+    work({
+      ...decisionsAt(shown, { store, sessionId: at.session }),
+      async save(trimmer) {
+        try {
+          await trimmer.checkpoint();
+        } catch (error) {
+          if (!(error instanceof ContextError) || error.code !== "store_conflict") throw error;
+          const hint = "Run the command again: it continues with the stored decisions.";
+          throw new ContextError(error.code, error.message, { hint, cause: error });
+        }
+      },
+    }),
   );
 }
 
@@ -58,16 +69,6 @@ function decisionsAt(place: string, options: SavedDecisions["options"]): Omit<Sa
       }
     },
   };
-}
-
-async function saveInStore(trimmer: Pick<Trimmer, "checkpoint">): Promise<void> {
-  try {
-    await trimmer.checkpoint();
-  } catch (error) {
-    if (!(error instanceof ContextError) || error.code !== "store_conflict") throw error;
-    const hint = "Run the command again: it continues with the stored decisions.";
-    throw new ContextError(error.code, error.message, { hint, cause: error });
-  }
 }
 
 /** Opens a checkpoint. Throws at once if it could not be written later. */

@@ -1,10 +1,11 @@
-import { access, constants, mkdir, open, stat } from "node:fs/promises";
+import { access, constants, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type Libsql from "libsql";
 import { ContextError } from "../../core/errors.ts";
 import { closedError } from "../../core/store/index.ts";
+import { makeDirectory } from "../files/make-directory.ts";
 import { type Driver, loadDriver, sqliteCode } from "./sqlite-driver.ts";
 
 /** A connection to the file. Operations run in the order of their calls, awaited or not, also while the file is
@@ -29,7 +30,12 @@ export async function connect(file: string, waitMs: number): Promise<SqliteConne
 
   const database = await retry(() => new Database(file, { timeout: 0 }));
   try {
-    await setUp(database, file, retry);
+    await retry(() => database.exec("PRAGMA synchronous = FULL"));
+    const identity = await retry(() => prepareIdentity(database));
+    const isCurrent = await retry(() => isCurrentStore(readIdentity(identity), file));
+    if (!isCurrent) await retry(() => inTransaction(database, () => migrate(database, file)));
+    // Set last, so that the main file and not only its log says that this is our store.
+    await retry(() => database.exec("PRAGMA journal_mode = WAL"));
   } catch (error) {
     database.close();
     throw error;
@@ -39,8 +45,12 @@ export async function connect(file: string, waitMs: number): Promise<SqliteConne
 
 /** Creates the file if it is missing, readable for its owner only. Returns whether it is empty. */
 async function prepareFile(file: string): Promise<boolean> {
-  await makeFolder(dirname(file));
-  await createFile(file);
+  await makeDirectory(dirname(file), 0o700);
+  try {
+    await (await open(file, "wx", 0o600)).close();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
   // Read before the file's size: another process may create the store in between, and its log would look like damage.
   const logBytes = (await stat(`${file}-wal`).catch(() => undefined))?.size ?? 0;
   const stats = await stat(file);
@@ -50,32 +60,6 @@ async function prepareFile(file: string): Promise<boolean> {
   // SQLite would treat the file as new and delete the log, which has the last writes.
   if (stats.size === 0 && logBytes > 0) throw damagedError(file, "the file is empty but its log is not");
   return stats.size === 0;
-}
-
-/** Node's `recursive` option never ends below /proc, where Linux reports that an existing parent folder is missing. */
-async function makeFolder(folder: string): Promise<void> {
-  try {
-    await makeOne(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || dirname(folder) === folder) throw error;
-    await makeFolder(dirname(folder));
-    await makeOne(folder);
-  }
-}
-
-async function makeOne(folder: string): Promise<void> {
-  const isThere = () => stat(folder).then((stats) => stats.isDirectory());
-  await mkdir(folder, { mode: 0o700 }).catch(async (error: unknown) => {
-    if (!(await isThere().catch(() => false))) throw error;
-  });
-}
-
-async function createFile(file: string): Promise<void> {
-  try {
-    await (await open(file, "wx", 0o600)).close();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
 }
 
 /** Reads the file's header without a lock, and without creating a log next to a file that is not ours. */
@@ -90,15 +74,6 @@ function inspectFile(Database: Driver, file: string): void {
   } finally {
     database.close();
   }
-}
-
-async function setUp(database: Libsql.Database, file: string, retry: Retry): Promise<void> {
-  await retry(() => database.exec("PRAGMA synchronous = FULL"));
-  const identity = await retry(() => prepareIdentity(database));
-  const isCurrent = await retry(() => isCurrentStore(readIdentity(identity), file));
-  if (!isCurrent) await retry(() => inTransaction(database, () => migrate(database, file)));
-  // Set last, so that the main file and not only its log says that this is our store.
-  await retry(() => database.exec("PRAGMA journal_mode = WAL"));
 }
 
 function isCurrentStore(identity: Identity, file: string): boolean {
@@ -121,7 +96,8 @@ function createConnection(database: Libsql.Database, retry: Retry): SqliteConnec
       read(() => {
         database.exec("VACUUM");
         // Deleted values can still be in the log while somebody reads from it.
-        if (!isLogEmptied(database)) throw busy();
+        // An error like the driver's, so that the retry waits for the other processes.
+        if (!isLogEmptied(database)) throw Object.assign(new Error("the log is in use"), { code: "SQLITE_BUSY" });
       }),
     close() {
       closing ??= retry(() => emptyLog(database)).finally(() => database.close());
@@ -142,11 +118,6 @@ async function emptyLog(database: Libsql.Database): Promise<void> {
 function isLogEmptied(database: Libsql.Database): boolean {
   const [result] = database.pragma("wal_checkpoint(TRUNCATE)") as [{ busy: number }];
   return result.busy === 0;
-}
-
-/** An error like the driver's, so that the retry waits for the other processes. */
-function busy(): Error {
-  return Object.assign(new Error("the log is in use"), { code: "SQLITE_BUSY" });
 }
 
 function inTransaction<T>(database: Libsql.Database, operation: () => T): T {
@@ -176,10 +147,15 @@ function createRetry(file: string, waitMs: number): Retry {
         lastDone = performance.now();
         return result;
       } catch (error) {
-        if (!isBusy(error)) throw translate(error, file);
+        if (!/^SQLITE_(BUSY|LOCKED)/.test(driverCode(error))) throw translate(error, file);
         // Counted from the last success, not from this operation's start. Otherwise every queued call would wait the
         // full time again.
-        if (performance.now() - Math.max(called, lastDone) >= waitMs) throw busyError(error, file, waitMs);
+        if (performance.now() - Math.max(called, lastDone) >= waitMs)
+          throw new ContextError("store_unavailable", `the store was in use by another process for ${waitMs} ms`, {
+            file,
+            hint: "Try again, or end the process that holds the file.",
+            cause: error,
+          });
       }
       await pause();
     }
@@ -219,18 +195,6 @@ function damagedError(file: string, problem: string, cause?: unknown): ContextEr
     hint: "The file was not changed. Restore it from a backup, or move it away to start with an empty store.",
     cause,
   });
-}
-
-function busyError(cause: unknown, file: string, waitMs: number): ContextError {
-  return new ContextError("store_unavailable", `the store was in use by another process for ${waitMs} ms`, {
-    file,
-    hint: "Try again, or end the process that holds the file.",
-    cause,
-  });
-}
-
-function isBusy(error: unknown): boolean {
-  return /^SQLITE_(BUSY|LOCKED)/.test(driverCode(error));
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -325,14 +289,14 @@ function checkIdentity(identity: Identity, file: string, newest: number = migrat
  *  completely or not at all. */
 export function migrate(database: Libsql.Database, file: string, steps: readonly string[] = migrations): void {
   const identity = readIdentity(prepareIdentity(database));
-  if (identity.applicationId === 0 && identity.version === 0 && isEmpty(database)) {
+  if (
+    identity.applicationId === 0 &&
+    identity.version === 0 &&
+    database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined
+  ) {
     database.exec(`PRAGMA application_id = ${applicationId}`);
   } else checkIdentity(identity, file, steps.length);
   const now = String(Date.now());
   for (const step of steps.slice(identity.version)) database.exec(step.replaceAll(timeOfStep, now));
   database.exec(`PRAGMA user_version = ${steps.length}`);
-}
-
-function isEmpty(database: Libsql.Database): boolean {
-  return database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
 }

@@ -26,14 +26,9 @@ export async function loadDriver(): Promise<Driver> {
 
 /** The parts of node:sqlite that we use. The types of the oldest Node that we support do not have it. */
 interface NodeSqlite {
-  readonly DatabaseSync: new (place: string | URL) => NodeDatabase;
-}
-
-interface NodeDatabase {
-  readonly isTransaction: boolean;
-  exec(sql: string): void;
-  prepare(sql: string): NodeStatement;
-  close(): void;
+  readonly DatabaseSync: new (
+    place: string | URL,
+  ) => { readonly isTransaction: boolean; exec(sql: string): void; prepare(sql: string): NodeStatement; close(): void };
 }
 
 interface NodeStatement {

@@ -202,12 +202,12 @@ function putRecord(
 }
 
 function listRecords(statements: Statements, collection: string, options: ListOptions): StoreRecord[] {
-  const found = rows(statements.list, [encode(collection), ...rangeOf(options)]);
+  const found = rows(statements.list, [encode(collection), ...toRange(options)]);
   return found.map(({ key, value, revision }) => ({ key: decode(key), value: decode(value), revision }));
 }
 
 /** Returns the parameters of a range: after which name, from which one, before which one, and how many. */
-function rangeOf({ prefix = "", after = "", limit = -1 }: ListOptions): (Buffer | number)[] {
+function toRange({ prefix = "", after = "", limit = -1 }: ListOptions): (Buffer | number)[] {
   return [encode(after), ...prefixRange(prefix), limit];
 }
 
@@ -238,12 +238,12 @@ function createUpkeep(connection: SqliteConnection, statements: Statements): Omi
     async listFacts(collection, options = {}) {
       checkNames({ collection });
       checkListOptions(options);
-      const found = await connection.read(() => rows(statements.listFacts, [encode(collection), ...rangeOf(options)]));
+      const found = await connection.read(() => rows(statements.listFacts, [encode(collection), ...toRange(options)]));
       return found.map(({ key, revision, bytes, written }) => ({ key: decode(key), revision, bytes, written }));
     },
     async listStreams(options = {}) {
       checkListOptions(options);
-      const found = await connection.read(() => rows(statements.listStreams, rangeOf(options)));
+      const found = await connection.read(() => rows(statements.listStreams, toRange(options)));
       return found.map(({ name, count, bytes, last, written }) => ({
         ...{ stream: decode(name), entries: count, bytes, last, written },
       }));

@@ -15,7 +15,7 @@ type NotedCaller = Place & { readonly output: Pick<Output, "note"> };
 export function requireTrust(settings: readonly PowerfulSetting[], place: Place, folder?: string): void {
   const [first, ...rest] = settings;
   if (first === undefined) return;
-  const lines = rest.map((setting) => `${placeOf(setting, place)}: ${described(setting)}`);
+  const lines = rest.map((setting) => `${formatPlace(setting, place)}: ${described(setting)}`);
   const command = folder === undefined ? "plimsoll trust" : `plimsoll trust ${quoted(folder)}`;
   throw new ContextError("untrusted", [`${described(first)}. You have not trusted this project`, ...lines].join("\n"), {
     file: shownPath(first.file, place.cwd, place.env),
@@ -35,14 +35,14 @@ function quoted(word: string): string {
   return /^[\w./+:@%,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-function placeOf({ file, line }: PowerfulSetting, { cwd, env }: Place): string {
+function formatPlace({ file, line }: PowerfulSetting, { cwd, env }: Place): string {
   return `${printable(shownPath(file, cwd, env))}:${line}`;
 }
 
 /** Prints one note with the settings that are left out. */
 export function noteLeftOut(settings: readonly PowerfulSetting[], call: NotedCaller): void {
   if (settings.length === 0) return;
-  const named = settings.map((setting) => `${setting.key} (${placeOf(setting, call)})`).join(", ");
+  const named = settings.map((setting) => `${setting.key} (${formatPlace(setting, call)})`).join(", ");
   call.output.note(
     `left out, because this project is not trusted: ${named}. Run "plimsoll trust" to see and trust its settings.`,
   );

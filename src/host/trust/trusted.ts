@@ -28,20 +28,18 @@ export interface PowerfulSetting {
   readonly hash: string;
 }
 
-export interface TrustedProject {
+interface TrustedProject {
   /** The real path. */
   readonly path: string;
-  readonly settings: readonly TrustedSetting[];
+  readonly settings: readonly {
+    /** Relative to the project's path. */
+    readonly file: string;
+    readonly key: string;
+    readonly value: string;
+    readonly hash: string;
+  }[];
   /** ISO 8601. */
   readonly trustedAt: string;
-}
-
-export interface TrustedSetting {
-  /** Relative to the project's path. */
-  readonly file: string;
-  readonly key: string;
-  readonly value: string;
-  readonly hash: string;
 }
 
 export interface ProjectPlace {
@@ -50,12 +48,12 @@ export interface ProjectPlace {
   readonly env: Environment;
 }
 
-export interface SettingSource extends Pick<PowerfulSetting, "file" | "line" | "key" | "target"> {
-  readonly root: string;
-  readonly value: unknown;
-}
-
-export function powerfulSetting(source: SettingSource): PowerfulSetting {
+export function powerfulSetting(
+  source: Pick<PowerfulSetting, "file" | "line" | "key" | "target"> & {
+    readonly root: string;
+    readonly value: unknown;
+  },
+): PowerfulSetting {
   const { root, file, line, key, value, target } = source;
   const parts = JSON.stringify([relative(root, file), key, value, target ?? null]);
   const hash = createHash("sha256").update(parts).digest("hex");
@@ -64,7 +62,7 @@ export function powerfulSetting(source: SettingSource): PowerfulSetting {
 }
 
 /** Returns the settings whose current value nobody has trusted. Reads the record only if there are settings. */
-export async function untrustedOf(
+export async function findUntrusted(
   settings: readonly PowerfulSetting[],
   { root, env }: ProjectPlace,
 ): Promise<readonly PowerfulSetting[]> {
@@ -86,7 +84,9 @@ interface TrustRecord {
   /** Returns the trusted settings of this project, if any. */
   find(place: ProjectPlace): Promise<TrustedProject | undefined>;
   /** Records these settings as everything that is trusted in the project. */
-  trust(options: TrustOptions): Promise<TrustedProject>;
+  trust(
+    options: ProjectPlace & { readonly settings: readonly PowerfulSetting[]; readonly now: Date },
+  ): Promise<TrustedProject>;
   /** Returns whether there was anything to revoke. */
   revoke(place: ProjectPlace): Promise<boolean>;
 }
@@ -94,40 +94,31 @@ interface TrustRecord {
 export const trustRecord: TrustRecord = {
   read: readTrusted,
   find: trustedProject,
-  trust: trustProject,
-  revoke: revokeTrust,
+  async trust({ root, env, settings, now }) {
+    const project: TrustedProject = {
+      path: await followLinks(root),
+      settings: settings.map(({ file, key, value, hash }) => ({
+        file: relative(root, file),
+        key,
+        value,
+        hash,
+      })),
+      trustedAt: now.toISOString(),
+    };
+    await changeTrusted(env, (all) => [...all.filter(({ path }) => path !== project.path), project]);
+    return project;
+  },
+  async revoke({ root, env }) {
+    if ((await trustedProject({ root, env })) === undefined) return false;
+    const revoked = await followLinks(root);
+    await changeTrusted(env, (all) => all.filter(({ path }) => path !== revoked));
+    return true;
+  },
 };
 
 async function trustedProject({ root, env }: ProjectPlace): Promise<TrustedProject | undefined> {
   const path = await followLinks(root);
   return (await readTrusted(env)).find((project) => project.path === path);
-}
-
-interface TrustOptions extends ProjectPlace {
-  readonly settings: readonly PowerfulSetting[];
-  readonly now: Date;
-}
-
-async function trustProject({ root, env, settings, now }: TrustOptions): Promise<TrustedProject> {
-  const project: TrustedProject = {
-    path: await followLinks(root),
-    settings: settings.map(({ file, key, value, hash }) => ({
-      file: relative(root, file),
-      key,
-      value,
-      hash,
-    })),
-    trustedAt: now.toISOString(),
-  };
-  await changeTrusted(env, (all) => [...all.filter(({ path }) => path !== project.path), project]);
-  return project;
-}
-
-async function revokeTrust({ root, env }: ProjectPlace): Promise<boolean> {
-  if ((await trustedProject({ root, env })) === undefined) return false;
-  const revoked = await followLinks(root);
-  await changeTrusted(env, (all) => all.filter(({ path }) => path !== revoked));
-  return true;
 }
 
 async function readTrusted(env: Environment): Promise<readonly TrustedProject[]> {
@@ -147,9 +138,14 @@ function trustFile(env: Environment): string {
   return join(stateDirectory(env), "trust.json");
 }
 
-const isSetting = objectOf({ file: isText, key: isText, value: isText, hash: isText });
 const isRecord = objectOf({
-  projects: listOf(objectOf({ path: isText, trustedAt: isText, settings: listOf(isSetting) })),
+  projects: listOf(
+    objectOf({
+      path: isText,
+      trustedAt: isText,
+      settings: listOf(objectOf({ file: isText, key: isText, value: isText, hash: isText })),
+    }),
+  ),
 });
 
 async function changeTrusted(
@@ -194,21 +190,7 @@ export async function otherOwner(directory: string, env: Environment): Promise<n
 
 async function isAccepted(directory: string, env: Environment): Promise<boolean> {
   if ((await trustedProject({ root: directory, env })) !== undefined) return true;
-  return isNamed(await followLinks(directory), await safeDirectories(env), env);
-}
-
-/** Reads the values as git does: an empty value clears those before it, `*` is every directory, and a path may end with
- *  `/*`. */
-function isNamed(path: string, values: readonly string[], env: Environment): boolean {
-  return values.slice(values.lastIndexOf("") + 1).some((value) => {
-    if (value === "*") return true;
-    const named = resolve("/", value.replace(/^~(?=\/)/, homeDirectory(env)));
-    return named.endsWith("/*") ? path.startsWith(named.slice(0, -1)) : path === named;
-  });
-}
-
-/** Reads the system's and the user's git configuration: a repository must not decide this. */
-async function safeDirectories(env: Environment): Promise<string[]> {
+  // Reads the system's and the user's git configuration: a repository must not decide this.
   const values: string[] = [];
   for (const scope of ["--system", "--global"]) {
     // Run in the root of the file system, where git finds no repository.
@@ -220,5 +202,12 @@ async function safeDirectories(env: Environment): Promise<string[]> {
     const listed = git === undefined ? "" : (await collectOutput(git.output)).toString("utf8");
     values.push(...listed.split("\0").slice(0, -1));
   }
-  return values;
+  // Reads the values as git does: an empty value clears those before it, `*` is every directory, and a path may
+  // end with `/*`.
+  const path = await followLinks(directory);
+  return values.slice(values.lastIndexOf("") + 1).some((value) => {
+    if (value === "*") return true;
+    const named = resolve("/", value.replace(/^~(?=\/)/, homeDirectory(env)));
+    return named.endsWith("/*") ? path.startsWith(named.slice(0, -1)) : path === named;
+  });
 }

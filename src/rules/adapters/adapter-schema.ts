@@ -117,11 +117,6 @@ export const adapterFileSchema: z.ZodType<AdapterFile<Adapter>> = fileSchema.tra
   over: (lower) => mergeAdapter(file, lower),
 }));
 
-const emptyAdapter: Omit<Adapter, "id" | "name" | "type"> = {
-  ...{ targets: [], format: "markdown", instructions: "", detect: [], limits: [], reads: [], imports: false },
-  mcpConfigs: [],
-};
-
 /** A key of the file replaces the lower adapter's value. `mcp_config` is merged key by key. */
 function mergeAdapter(
   file: z.output<typeof fileSchema>,
@@ -129,28 +124,45 @@ function mergeAdapter(
 ): Adapter | { readonly missing: string } {
   const { id, type = lower?.type } = file;
   if (type === undefined) return { missing: "type" };
-  const below: Omit<Adapter, "id" | "name" | "type"> = lower ?? emptyAdapter;
+  const below: Omit<Adapter, "id" | "name" | "type"> = lower ?? {
+    targets: [],
+    format: "markdown",
+    instructions: "",
+    detect: [],
+    limits: [],
+    reads: [],
+    imports: false,
+    mcpConfigs: [],
+  };
   const { targets = below.targets, format = below.format, instructions = below.instructions } = file;
   const { detect = below.detect, limits = below.limits, reads = below.reads, imports = below.imports } = file;
   const { verbosity = below.verbosity, on_overflow = below.onOverflow, export_path = below.exportPath } = file;
   const { nested = below.nested, rules = below.rules, skills = below.skills } = file;
   // The two keys are one setting: a budget in tokens must not be ignored because of a lower one in bytes.
   const hasBudget = file.max_tokens !== undefined || file.max_bytes !== undefined;
+  const [main, ...others] = below.mcpConfigs;
+  const firstPlace = file.mcp_config === undefined ? main : { ...main, ...file.mcp_config };
   return {
-    ...{ id, type, name: file.name || (lower?.name ?? id), targets, format, instructions, detect, limits, reads },
-    ...{ imports, nested, rules, skills, verbosity, onOverflow: on_overflow, exportPath: export_path },
+    id,
+    type,
+    name: file.name || (lower?.name ?? id),
+    targets,
+    format,
+    instructions,
+    detect,
+    limits,
+    reads,
+    imports,
+    nested,
+    rules,
+    skills,
+    verbosity,
+    onOverflow: on_overflow,
+    exportPath: export_path,
     maxTokens: hasBudget ? file.max_tokens : below.maxTokens,
     maxBytes: hasBudget ? file.max_bytes : below.maxBytes,
-    mcpConfigs: mergePlaces(file, below.mcpConfigs),
+    mcpConfigs: [...(firstPlace === undefined ? [] : [firstPlace]), ...(file.extra_mcp_configs ?? others)],
   };
-}
-
-function mergePlaces(
-  { mcp_config, extra_mcp_configs }: z.output<typeof fileSchema>,
-  [main, ...others]: Adapter["mcpConfigs"],
-): Adapter["mcpConfigs"] {
-  const first = mcp_config === undefined ? main : { ...main, ...mcp_config };
-  return [...(first === undefined ? [] : [first]), ...(extra_mcp_configs ?? others)];
 }
 
 /** The keys of a fact about a tool that may change. */

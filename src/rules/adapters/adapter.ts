@@ -47,8 +47,8 @@ export const adapterValues = {
   limitUnit: ["bytes", "chars", "lines", "tokens"],
   limitKind: ["hard", "warn", "advice"],
   limitScope: ["file", "chain", "field"],
-  /** The best source first. */
-  limitEvidence: ["source", "docs", "issue", "third-party"],
+  /** The best source first. `several`: independent third parties agree. */
+  limitEvidence: ["source", "docs", "issue", "several", "third-party"],
 } as const;
 
 type ValueOf<Key extends keyof typeof adapterValues> = (typeof adapterValues)[Key][number];

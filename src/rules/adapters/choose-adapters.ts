@@ -4,7 +4,7 @@ import { dirname, normalize } from "node:path";
 import type { ContextError } from "../../core/errors.ts";
 import { closest, type UnknownName, unknownName } from "../../core/text/index.ts";
 import { type Environment, findProgram } from "../../host/index.ts";
-import type { Adapter, AdapterTarget, Scope } from "./adapter.ts";
+import type { Adapter, Scope } from "./adapter.ts";
 import { type Places, resolveTargetPath } from "./targets.ts";
 
 export interface Choice {
@@ -17,19 +17,17 @@ export interface Choice {
   readonly env: Environment;
 }
 
-/** Used if no tool is found: the two files that most tools read. */
-const fallback: readonly string[] = ["claude-code", "agents-md"];
-
 export async function chooseAdapters(adapters: readonly Adapter[], choice: Choice): Promise<readonly Adapter[]> {
   if (choice.all) return adapters;
   if (choice.tools !== undefined) {
-    return [...new Set(choice.tools.map((id) => adapterFor(id, adapters, choice.places.scope)))];
+    return [...new Set(choice.tools.map((id) => findAdapter(id, adapters, choice.places.scope)))];
   }
   const found: Adapter[] = [];
   for (const adapter of adapters) if (await isInUse(adapter, choice)) found.push(adapter);
   return found.length > 0 || choice.onlyInUse === true
     ? found
-    : adapters.filter((adapter) => fallback.includes(adapter.id));
+    : // The two files that most tools read.
+      adapters.filter(({ id }) => id === "claude-code" || id === "agents-md");
 }
 
 /** Throws on an id that no tool has. */
@@ -61,7 +59,7 @@ function unknownTool(id: string, adapters: readonly Adapter[], place: UnknownNam
 }
 
 /** Returns the tool's own adapter. If the tool has no file in this scope, returns the adapter whose file it reads. */
-function adapterFor(id: string, adapters: readonly Adapter[], scope: Scope): Adapter {
+function findAdapter(id: string, adapters: readonly Adapter[], scope: Scope): Adapter {
   const named = adapters.find((adapter) => adapter.id === id);
   const isHere = (adapter: Adapter) => adapter.targets.some((target) => target.scope === scope);
   // `reads` applies to projects: under HOME a tool with an adapter reads only its own file.
@@ -77,7 +75,13 @@ function adapterFor(id: string, adapters: readonly Adapter[], scope: Scope): Ada
 async function isInUse(adapter: Adapter, { places, env }: Choice): Promise<boolean> {
   const targets = adapter.targets.filter((target) => target.scope === places.scope);
   if (adapter.type !== "file-inject" || targets.length === 0) return false;
-  if (targets.flatMap(signsOf).some((path) => isThere(resolveTargetPath(path, places)))) return true;
+  // In a project, a tool that reads a folder of files has the folder for itself. Other tools share `.github` and the
+  // root.
+  const signs = targets.flatMap(({ path, mode, scope }) => {
+    const folder = dirname(normalize(path));
+    return mode === "replace-file" && scope === "project" && folder !== "." ? [path, folder] : [path];
+  });
+  if (signs.some((path) => isThere(resolveTargetPath(path, places)))) return true;
   for (const { command, path } of adapter.detect) {
     const inHome = path?.startsWith("~") === true;
     if (path !== undefined && inHome === (places.scope === "global") && isThere(resolveTargetPath(path, places))) {
@@ -87,13 +91,6 @@ async function isInUse(adapter: Adapter, { places, env }: Choice): Promise<boole
       return true;
   }
   return false;
-}
-
-/** In a project, a tool that reads a folder of files has the folder for itself. Other tools share `.github` and the
- *  root. */
-function signsOf({ path, mode, scope }: AdapterTarget): string[] {
-  const folder = dirname(normalize(path));
-  return mode === "replace-file" && scope === "project" && folder !== "." ? [path, folder] : [path];
 }
 
 /** Checks synchronously: a hundred paths would otherwise cost a turn of the event loop each. */

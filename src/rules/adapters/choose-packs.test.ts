@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { lonelyFolder } from "../../host/index.ts";
+import { lonelyFolder } from "../files/project-tree.ts";
 import { builtInProfiles, createPackSource, mergeLayers, type Pack, type Profile } from "../packs/index.ts";
 import { choosePacks, type PackSelection } from "./load-packs.ts";
 
@@ -43,6 +43,38 @@ test("names the file that was found", async () => {
   mkdirSync(join(root, "api"));
   writeFileSync(join(root, "api/main.py"), "");
   expect(await choose()).toMatchObject({ python: "yes: api/main.py found", node: "no: no Node.js files found" });
+});
+
+test("uses only the built-in packs that the configuration names, and every other pack", async () => {
+  writeFileSync(join(root, "package.json"), "{}");
+  const from = "packs.built_in in config.yaml:2";
+  const chosen = await choose({ builtIn: { ids: ["python"], from } });
+  expect(chosen).toEqual({
+    base: `no: not in ${from}`,
+    git: `no: not in ${from}`,
+    node: `no: not in ${from}`,
+    python: `yes: asked for by ${from}`,
+  });
+  const asked = { ids: ["git"], from: "--pack" };
+  expect(await choose({ asked, builtIn: { ids: [], from } })).toMatchObject({
+    base: "no: not in --pack",
+    git: "yes: asked for by --pack",
+  });
+  const own = packs.map((pack) => ({ ...pack, layer: "project" as const }));
+  const choices = await choosePacks(own, { selection: { builtIn: { ids: [], from } }, profile: all });
+  expect(choices.every(({ used }) => used)).toBe(true);
+});
+
+test("uses an optional pack only where it is named", async () => {
+  const brief = packs.map((pack) => ({ ...pack, optional: pack.id === "git" }));
+  const useGit = async (selection: PackSelection, profile: Profile = all) =>
+    (await choosePacks(brief, { selection, profile })).find(({ pack }) => pack.id === "git")?.used;
+  const list = { ids: ["git"], from: "here" };
+  expect(await useGit({})).toBe(false);
+  expect(await useGit({ include: list })).toBe(true);
+  expect(await useGit({ asked: list })).toBe(true);
+  expect(await useGit({ builtIn: list })).toBe(true);
+  expect(await useGit({}, { ...all, packs: [{ id: "git" }] })).toBe(true);
 });
 
 test("lists of a person win over the files of the project", async () => {

@@ -2,8 +2,15 @@
 
 import { type Verbosity, verbosities } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
-import type { OnOverflow } from "../../host/index.ts";
-import { type Budget, budgetsOf, isEnforced, type LimitUse, type MeasuredChain, useOf } from "../audit/limits.ts";
+import type { OnDrop, OnOverflow } from "../../host/index.ts";
+import {
+  type Budget,
+  isEnforced,
+  type LimitUse,
+  type MeasuredChain,
+  measureUse,
+  readBudgets,
+} from "../audit/limits.ts";
 import { toPlainProse } from "../files/plain-prose.ts";
 import { type Fit, type FitOptions, fitPacks, type Pack, type RenderOptions, renderContext } from "../packs/index.ts";
 import type { Adapter, ToolLimit } from "./adapter.ts";
@@ -34,21 +41,37 @@ export interface Settings {
 }
 
 /** If adapters share a file, the smallest budget and the lowest verbosity apply. */
-export function settingsOf(adapters: readonly Adapter[], options: DraftOptions): Settings {
-  const levels = adapters.map(
-    (adapter) => options.verbosity ?? ownValue(options.verbosityOf, adapter.id) ?? adapter.verbosity ?? "full",
+export function chooseSettings(adapters: readonly Adapter[], options: DraftOptions): Settings {
+  // A map, because an adapter may have the id `constructor`.
+  const levels = new Map(Object.entries(options.verbosityOf));
+  const verbosity = adapters.map(
+    (adapter) => options.verbosity ?? levels.get(adapter.id) ?? adapter.verbosity ?? "full",
   );
   const declared = adapters.find((adapter) => adapter.onOverflow !== undefined)?.onOverflow;
   return {
-    verbosity: verbosities.find((level) => levels.includes(level)) ?? "full",
-    budget: budgetsOf(adapters, options).smallest,
+    verbosity: verbosities.find((level) => verbosity.includes(level)) ?? "full",
+    budget: readBudgets(adapters, options).smallest,
     onOverflow: options.onOverflow ?? declared ?? options.defaultOnOverflow,
   };
 }
 
+/** Returns whether the configuration allows that text of a person's own packs is missing. Absent details are allowed where
+ *  a person chose to thin. */
+export function isLossAllowed(
+  { lostOwn }: Pick<FileDraft, "lostOwn">,
+  {
+    onDrop,
+    onOverflow,
+    defaultOnOverflow,
+  }: Pick<DraftOptions, "onOverflow" | "defaultOnOverflow"> & { onDrop: OnDrop },
+): boolean {
+  const mayThin = (onOverflow ?? defaultOnOverflow) === "thin";
+  return onDrop === "warn" || lostOwn.every(({ tiers }) => mayThin && tiers.length > 0);
+}
+
 export type DraftStatus = "ok" | "too small" | "over budget" | "imported" | "failed";
 
-export interface FileDraft extends Pick<Fit, "dropped" | "thinned" | "leftOut"> {
+export interface FileDraft extends Pick<Fit, "dropped" | "thinned" | "leftOut" | "lostOwn"> {
   readonly status: DraftStatus;
   /** Ids of the packs in the block. */
   readonly packs: readonly string[];
@@ -72,6 +95,7 @@ export const emptyDraft: FileDraft = {
   dropped: [],
   thinned: [],
   leftOut: [],
+  lostOwn: [],
   text: undefined,
   tokens: 0,
   bytes: 0,
@@ -91,19 +115,20 @@ export interface DraftPlace {
   place(body: string): Placed;
 }
 
-/** Used if no tool is known to read another file together with this text. */
-const alone: MeasuredChain = { folder: undefined, copies: 1, others: 0 };
-
 /** Returns the largest body that fits a place. */
 export function draftBody(where: DraftPlace, options: DraftOptions): FileDraft {
   const { adapters, limits: toolLimits, settings, state, chains } = where;
   const place = rememberLast(where.place);
   const enforced = toolLimits.filter(isEnforced);
-  const usesOf = ({ block, file }: Placed, limits: readonly ToolLimit[]) =>
-    limits.map((limit) => useOf(limit, { field: block, file, chains: chains.get(limit) ?? [alone] }, options.counter));
-  const isOverHard = (placed: Placed) => usesOf(placed, enforced).some(({ exceeded }) => exceeded);
-  const budgets = budgetsOf(adapters, options);
-  const render = renderFor(adapters[0]!, options.content);
+  // Used if no tool is known to read another file together with this text.
+  const alone: MeasuredChain = { folder: undefined, copies: 1, others: 0 };
+  const measureUses = ({ block, file }: Placed, limits: readonly ToolLimit[]) =>
+    limits.map((limit) =>
+      measureUse(limit, { field: block, file, chains: chains.get(limit) ?? [alone] }, options.counter),
+    );
+  const isOverHard = (placed: Placed) => measureUses(placed, enforced).some(({ exceeded }) => exceeded);
+  const budgets = readBudgets(adapters, options);
+  const render = createRenderer(adapters[0]!, options.content);
   let shortest = Infinity;
   let boundBy: FileDraft["boundBy"];
   const refuse = (body: string, by: FileDraft["boundBy"]): false => {
@@ -116,50 +141,41 @@ export function draftBody(where: DraftPlace, options: DraftOptions): FileDraft {
     render,
     fits: (body) => {
       if (budgets.smallest === undefined && enforced.length === 0) return true;
-      if (body.length > budgets.mostBytes) return refuse(body, "budget");
-      if (enforced.some((limit) => isFarBeyond(limit, body))) return refuse(body, "limit");
+      if (body.length > budgets.byteLimit) return refuse(body, "budget");
+      // A UTF-16 unit has at least one byte, and a character at most two units, so no exact measurement is needed.
+      const atLeast = { bytes: body.length, chars: body.length / 2, lines: 0, tokens: 0 };
+      if (enforced.some(({ unit, value }) => atLeast[unit] > value)) return refuse(body, "limit");
       const placed = place(body);
       if (budgets.isExceeded(placed.block)) return refuse(body, "budget");
       return !isOverHard(placed) || refuse(body, "limit");
     },
   });
-  const { dropped, thinned, leftOut } = fit;
-  const names = { packs: fit.packs.map((pack) => pack.id), dropped, thinned, leftOut, boundBy };
+  const { dropped, thinned, leftOut, lostOwn } = fit;
+  const names = { packs: fit.packs.map((pack) => pack.id), dropped, thinned, leftOut, lostOwn, boundBy };
   if (fit.text === undefined) {
     const least = place(render([], () => settings.verbosity, []));
     const status = isOverHard(least) ? "over budget" : "too small";
-    return { ...emptyDraft, ...names, status, state, limits: usesOf(least, toolLimits) };
+    return { ...emptyDraft, ...names, status, state, limits: measureUses(least, toolLimits) };
   }
   const placed = place(fit.text);
+  const text = placed.block();
+  // Most targets of a run get the same block, and counting it takes longer than anything else.
+  const last = counted.get(options.counter);
+  const tokens = last?.text === text ? last.tokens : options.counter.count(text);
+  counted.set(options.counter, { text, tokens });
   return {
     ...names,
     status: "ok",
     state,
-    text: placed.block(),
-    tokens: countOnce(placed.block(), options.counter),
-    bytes: Buffer.byteLength(placed.block()),
-    limits: usesOf(placed, toolLimits),
+    text,
+    tokens,
+    bytes: Buffer.byteLength(text),
+    limits: measureUses(placed, toolLimits),
     file: placed.bytes(),
   };
 }
 
-/** Most targets of a run get the same block, and counting it takes longer than anything else. */
-function countOnce(text: string, counter: Counter): number {
-  const last = counted.get(counter);
-  if (last?.text === text) return last.tokens;
-  const tokens = counter.count(text);
-  counted.set(counter, { text, tokens });
-  return tokens;
-}
-
 const counted = new WeakMap<Counter, { readonly text: string; readonly tokens: number }>();
-
-/** Returns whether a text is too large without an exact measurement: a UTF-16 unit has at least one byte, and a
- *  character at most two units. */
-function isFarBeyond({ unit, value }: ToolLimit, body: string): boolean {
-  if (unit === "bytes") return body.length > value;
-  return unit === "chars" && body.length > 2 * value;
-}
 
 /** The text that fits is nearly always the last one that was tried. */
 function rememberLast(place: DraftPlace["place"]): DraftPlace["place"] {
@@ -171,28 +187,18 @@ function rememberLast(place: DraftPlace["place"]): DraftPlace["place"] {
 }
 
 /** Renders the body of a block in the adapter's format. Adapters that get the same packs share one text. */
-function renderFor({ format }: Pick<Adapter, "format">, content: DraftOptions["content"]): FitOptions["render"] {
+function createRenderer({ format }: Pick<Adapter, "format">, content: DraftOptions["content"]): FitOptions["render"] {
   const known = rendered.get(content) ?? new Map<string, string>();
   rendered.set(content, known);
   return (packs, verbosityOf, parts) => {
     const key = JSON.stringify([format, parts, packs.map((pack) => [pack.id, verbosityOf(pack)])]);
-    const body =
-      known.get(key) ?? renderBody(format, renderContext(packs, { ...content, verbosity: "full", verbosityOf, parts }));
-    if (known.size * body.length > MOST_RENDERED) known.clear();
+    const markdown = () => renderContext(packs, { ...content, verbosity: "full", verbosityOf, parts });
+    const body = known.get(key) ?? (format === "plain-prose" ? toPlainProse(markdown()) : markdown());
+    // The next file nearly always needs the drafts of the last one, but the texts may be large.
+    if (known.size * body.length > 2 ** 24) known.clear();
     known.set(key, body);
     return body;
   };
 }
 
-/** Characters. The next file nearly always needs the drafts of the last one, but the texts may be large. */
-const MOST_RENDERED = 2 ** 24;
 const rendered = new WeakMap<DraftOptions["content"], Map<string, string>>();
-
-function renderBody(format: Adapter["format"], markdown: string): string {
-  return format === "plain-prose" ? toPlainProse(markdown) : markdown;
-}
-
-/** An adapter may have the id `constructor`. */
-function ownValue<Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined {
-  return Object.hasOwn(record, key) ? record[key] : undefined;
-}

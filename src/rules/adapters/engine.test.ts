@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makeRepository } from "../../../test/make-repository.ts";
 import { createCounter } from "../../core/tokens/index.ts";
-import { readProjectTree } from "../../host/index.ts";
+import { readProjectTree } from "../files/project-tree.ts";
 import { mergeLayers } from "../packs/index.ts";
 import type { Adapter } from "./adapter.ts";
 import { injectFiles } from "./engine.ts";
@@ -31,7 +31,7 @@ type TestOptions = StatusOptions & { readonly dryRun: boolean; readonly force: b
 
 async function options(adapters: readonly Adapter[], more: Partial<TestOptions> = {}): Promise<TestOptions> {
   const empty = { tags: [], overlaps: [], detect: [], profiles: [], locales: {}, versions: {}, changelog: [] };
-  const lists = { samples: [], knownErrors: [], learning: [], globs: [], nested: false, skills: [] };
+  const lists = { samples: [], knownErrors: [], learning: [], globs: [], optional: false, nested: false, skills: [] };
   const source = {
     ...{ id: "base", name: "Base", description: "", weight: 0, base: true, additive: false },
     ...{ additivePosition: "after" as const, directory: "", texts: { "context.md": "## Base\n\nText.\n" } },
@@ -63,7 +63,7 @@ test("a link to a file that does not exist yet shares that file's block", async 
     adapter("claude", "CLAUDE.md", { verbosity: "minimal" }),
     adapter("agents", "AGENTS.md"),
   ]);
-  expect(await injectFiles(given)).toHaveLength(1);
+  expect((await injectFiles(given)).results).toHaveLength(1);
   expect((await injectionStatus(given)).map(({ state }) => state)).toEqual(["current"]);
 });
 
@@ -80,7 +80,9 @@ test("removes a block from before an import, and keeps one that a person edited"
 
 test("writes nothing into .git", async () => {
   put(".git/config", "[core]\n");
-  const [result] = await injectFiles(await options([adapter("bad", ".git/config")]));
+  const {
+    results: [result],
+  } = await injectFiles(await options([adapter("bad", ".git/config")]));
   expect(result).toMatchObject({ status: "failed", problem: { code: "refused_target" } });
   expect(readFileSync(at(".git/config"), "utf8")).toBe("[core]\n");
 });
@@ -119,7 +121,9 @@ test("the chain above a file counts toward its limit, and so does the largest ch
   const statusWith = async (path: string, bytes: number) => {
     put(path, "x".repeat(bytes));
     const given = await options([adapter("agents", "sub/AGENTS.md", { limits: chainOf400 })]);
-    const [result] = await injectFiles({ ...given, dryRun: true });
+    const {
+      results: [result],
+    } = await injectFiles({ ...given, dryRun: true });
     rmSync(at(path));
     return result!.status;
   };
@@ -134,7 +138,7 @@ test("an importing file keeps its block until the imported file has one", async 
   await injectFiles(await options([claude]));
   put("CLAUDE.md", `@AGENTS.md\n\n${readFileSync(at("CLAUDE.md"), "utf8")}`);
   mkdirSync(at("AGENTS.md"));
-  const results = await injectFiles(await options([claude, adapter("agents", "AGENTS.md")]));
+  const { results } = await injectFiles(await options([claude, adapter("agents", "AGENTS.md")]));
   expect(results.map(({ status }) => status)).toEqual(["failed", "failed"]);
   expect(readFileSync(at("CLAUDE.md"), "utf8")).toContain("Text.");
 });
@@ -144,8 +148,12 @@ test("the order in which tools are named does not matter", async () => {
   put("AGENTS.md", "x".repeat(300));
   symlinkSync("AGENTS.md", at("sub/CLAUDE.md"));
   const both = [adapter("claude", "sub/CLAUDE.md"), adapter("agents", "sub/AGENTS.md", { limits: chainOf400 })];
-  const [first] = await injectFiles(await options(both, { dryRun: true }));
-  const [second] = await injectFiles(await options([...both].reverse(), { dryRun: true }));
+  const {
+    results: [first],
+  } = await injectFiles(await options(both, { dryRun: true }));
+  const {
+    results: [second],
+  } = await injectFiles(await options([...both].reverse(), { dryRun: true }));
   expect(first).toEqual(second);
   expect(first!.status).toBe("over budget");
 });

@@ -9,26 +9,26 @@ import {
   type FileChange,
   isInside,
   isOtherProject,
-  type ProjectTree,
   readForeignBytes,
   removeEmptyFolders,
 } from "../../host/index.ts";
 import { blockHash, markedBlock, readOwnership } from "../files/marked-block.ts";
+import type { ProjectTree } from "../files/project-tree.ts";
 import { nestedFolders, type Pack } from "../packs/index.ts";
 import type { Adapter, AdapterTarget } from "./adapter.ts";
 import { type FilePlanOptions, planFiles } from "./plan-files.ts";
 import { findSkillFiles, type WrittenSkillFile } from "./skills.ts";
 import {
   changeTarget,
+  explainRefusal,
   exportTarget,
   type FileTarget,
   keptCopies,
+  listTargets,
   type Places,
-  refusalOf,
+  readTargetState,
   removeFrom,
   resolveTargetPath,
-  targetFileOf,
-  targetsOf,
   wholeFile,
 } from "./targets.ts";
 
@@ -69,68 +69,72 @@ export interface LeftOverOptions extends FilePlanOptions {
 }
 
 /** Returns Plimsoll's texts that neither this run nor the configuration needs. */
-export async function leftOversOf(options: LeftOverOptions): Promise<LeftOver[]> {
+export async function listLeftOvers(options: LeftOverOptions): Promise<LeftOver[]> {
   const { adapters, standing, packs, standingPacks = packs, places, everyAdapter, tree } = options;
   const isOther = standingPacks !== packs || standing !== adapters;
   // Without packs, inject writes no file.
-  const filesOf = async (chosen: readonly Adapter[], own: readonly Pack[]) =>
+  const listFiles = async (chosen: readonly Adapter[], own: readonly Pack[]) =>
     own.length === 0 ? [] : (await planFiles(chosen, { ...options, packs: own })).files;
-  const wanted = [...(await filesOf(adapters, packs)), ...(isOther ? await filesOf(standing, standingPacks) : [])];
+  const wanted = [...(await listFiles(adapters, packs)), ...(isOther ? await listFiles(standing, standingPacks) : [])];
   return findLeftOvers({ known: everyAdapter, wanted, places, tree, packs: [...packs, ...standingPacks] });
 }
 
 async function findLeftOvers(options: SearchOptions): Promise<LeftOver[]> {
   const wanted = new Map(options.wanted.map((target) => [target.realPath, target.target]));
-  const places = await placesToLook(options);
+  const places = await findPlaces(options);
   const found: LeftOver[] = [];
   for (const [realPath, place] of places) {
     const current = readForeignBytes(realPath, { within: options.places.root });
     const leftOver = { ...place, wanted: wanted.get(realPath) };
     // A folder in the place of a skill's file is found too, so that the removal can report it.
     const isUnread = leftOver.wanted === undefined && place.skill?.isEdited === true;
-    if (current === undefined ? isUnread : isLeftOver(current, leftOver)) found.push(leftOver);
+    if (current === undefined) {
+      if (isUnread) found.push(leftOver);
+      continue;
+    }
+    try {
+      if (withoutLeftOvers(current, leftOver, false) !== current) found.push(leftOver);
+    } catch (error) {
+      // A text that cannot be removed without the person's consent is still left over.
+      if (!(error instanceof ContextError)) throw error;
+      found.push(leftOver);
+    }
   }
   return found;
 }
 
 /** Keys are real paths: a link and its target are one file. */
-async function placesToLook(options: SearchOptions): Promise<Map<string, LeftOver>> {
+async function findPlaces(options: SearchOptions): Promise<Map<string, LeftOver>> {
   const { places, tree } = options;
   const found = new Map<string, LeftOver & { adapters: Adapter[]; targets: AdapterTarget[] }>();
-  const root = realPathOf(places.root);
-  for (const { adapter, target, ...more } of knownFiles(options)) {
+  const root = resolveLinks(places.root);
+  for (const { adapter, target, ...more } of listKnownFiles(options)) {
     const path = resolveTargetPath(target.path, places);
     if (!existsSync(path)) continue;
-    const realPath = realPathOf(path);
+    const realPath = resolveLinks(path);
     if (!isInside(realPath, root)) continue;
     const place = found.get(realPath) ?? { path, adapters: [], targets: [], ...more };
     if (!place.adapters.some(({ id }) => id === adapter.id)) place.adapters.push(adapter);
     place.targets.push(target);
     found.set(realPath, place);
   }
-  for (const path of options.onlyKnown === true ? [] : await trackedFiles(tree)) {
-    const realPath = realPathOf(path);
+  const content = join(tree.root, ".plimsoll") + sep;
+  const tracked = options.onlyKnown === true ? [] : await tree.filesHolding(["plimsoll:start:", "plimsoll:owns "]);
+  // Not nested projects, and not the content in our own `.plimsoll`.
+  const isOurs = (path: string) => !path.startsWith(content) && !isOtherProject(dirname(path), tree.root);
+  for (const path of tracked.filter(isOurs)) {
+    const realPath = resolveLinks(path);
     if (!found.has(realPath) && isInside(realPath, root)) found.set(realPath, { path, adapters: [], targets: [] });
   }
   return found;
 }
 
-/** Returns the tracked files with our markers, without nested projects and the content in our own `.plimsoll`. */
-async function trackedFiles(tree: ProjectTree): Promise<string[]> {
-  const content = join(tree.root, ".plimsoll") + sep;
-  const paths = await tree.filesHolding(markers);
-  return paths.filter((path) => !path.startsWith(content) && !isOtherProject(dirname(path), tree.root));
-}
-
-interface KnownFile extends Pick<LeftOver, "skill" | "isNested"> {
-  readonly adapter: Adapter;
-  readonly target: AdapterTarget;
-}
-
 /** Returns the files that the adapters could have written, whether they exist or not. */
-function knownFiles(options: SearchOptions): KnownFile[] {
+function listKnownFiles(
+  options: SearchOptions,
+): (Pick<LeftOver, "skill" | "isNested"> & { readonly adapter: Adapter; readonly target: AdapterTarget })[] {
   const { known, places, tree, packs } = options;
-  const targets = targetsOf(known, places.scope);
+  const targets = listTargets(known, places.scope);
   if (places.scope === "global") return targets;
   const all = [...tree.folders, ...tree.otherFolders].map((folder) => relative(tree.root, folder));
   const folders = new Set([...all, ...packs.flatMap(nestedFolders)]);
@@ -143,54 +147,35 @@ function knownFiles(options: SearchOptions): KnownFile[] {
         isNested: true,
       })),
     )
-    .filter(({ target }) => isOwnFile(resolveTargetPath(target.path, places), places.root));
+    .filter(({ target }) => {
+      const path = resolveTargetPath(target.path, places);
+      return existsSync(path) && !isOtherProject(dirname(path), places.root);
+    });
   const skills = findSkillFiles(known, options).map(({ adapter, target, ...skill }) => ({ adapter, target, skill }));
-  return [...targets, ...nested, ...rulesOf(known, places), ...skills];
-}
-
-function isOwnFile(path: string, root: string): boolean {
-  return existsSync(path) && !isOtherProject(dirname(path), root);
-}
-
-/** Returns the files in the tools' folders of rules that have the name of a rule for some pack. */
-function rulesOf(known: readonly Adapter[], places: Places): KnownFile[] {
-  return known.flatMap((adapter) => {
+  // Files in the tools' folders of rules that have the name of a rule for some pack.
+  const rules = known.flatMap((adapter) => {
     if (adapter.rules === undefined) return [];
     const folder = dirname(adapter.rules.path);
     const [start = "", end = ""] = basename(adapter.rules.path).split("{id}");
-    const names = namesIn(resolveTargetPath(folder, places));
+    let names: string[] = [];
+    try {
+      names = readdirSync(resolveTargetPath(folder, places)).sort();
+    } catch {
+      // Without the folder there are no rules.
+    }
     return names
       .filter((name) => name.startsWith(start) && name.endsWith(end))
       .map((name) => ({ adapter, target: wholeFile(join(folder, name)) }));
   });
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch {
-    return [];
-  }
+  return [...targets, ...nested, ...rules, ...skills];
 }
 
 /** Returns the real path. A link that leads nowhere keeps its own path. */
-function realPathOf(path: string): string {
+function resolveLinks(path: string): string {
   try {
     return realpathSync.native(path);
   } catch {
     return path;
-  }
-}
-
-const markers = ["plimsoll:start:", "plimsoll:owns "];
-
-function isLeftOver(current: string, place: LeftOver): boolean {
-  try {
-    return withoutLeftOvers(current, place, false) !== current;
-  } catch (error) {
-    // A text that cannot be removed without the person's consent is still left over.
-    if (error instanceof ContextError) return true;
-    throw error;
   }
 }
 
@@ -205,8 +190,8 @@ function withoutLeftOvers(current: string, place: LeftOver, force: boolean): str
   return undefined;
 }
 
-function refuse(...given: Parameters<typeof refusalOf>): void {
-  const problem = refusalOf(...given);
+function refuse(...given: Parameters<typeof explainRefusal>): void {
+  const problem = explainRefusal(...given);
   if (problem !== undefined) throw problem;
 }
 
@@ -228,7 +213,7 @@ function withoutBlocks(current: string, { wanted, targets }: LeftOver, force: bo
   let rest: string | undefined = whole === own ? current : whole;
   for (const target of targets) {
     if (rest === undefined || target.section === kept) continue;
-    const state = targetFileOf(rest, target);
+    const state = readTargetState(rest, target);
     if (state !== "edited" && state !== "orphaned") continue;
     refuse(state, { current: rest, target, force });
     rest = removeFrom(rest, target);
@@ -270,14 +255,13 @@ export async function removeLeftOvers(leftOvers: readonly LeftOver[], options: R
 }
 
 async function removeLeftOver(leftOver: LeftOver, { places, env, force, dryRun }: RemoveOptions): Promise<RemovedFile> {
-  const { path, adapters, targets } = leftOver;
+  const { path, adapters, targets, skill } = leftOver;
+  const { root } = places;
+  const isPersons = skill && ((before: string) => isEditedFile(before, skill));
   const plan = (current: string | undefined) => ({
     after: current === undefined ? undefined : withoutLeftOvers(current, leftOver, force),
     facts: undefined,
   });
-  const { root } = places;
-  const { skill } = leftOver;
-  const isPersons = skill === undefined ? undefined : (before: string) => isEditedFile(before, skill);
   const { change, problem } = await changeTarget(path, { root, dryRun, env, force, targets, isPersons, plan });
   if (problem !== undefined) return { adapters, path, problem };
   if (change.written && change.after === undefined && leftOver.isNested !== true) await removeEmptyFolders(path, root);

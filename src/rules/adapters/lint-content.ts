@@ -1,57 +1,61 @@
 /** Finds mistakes in the packs, profiles and adapters that people write. */
 import { readdirSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import { type Caller, homeDirectory, loadYaml, projectRoot, readForeignText } from "../../host/index.ts";
-import { isEnforced } from "../audit/limits.ts";
-import { type ContentProblem, readEmbeddedContent } from "../content/load-content.ts";
 import {
-  type LintFinding,
-  loadLint,
-  mergeLayers,
-  type PackBudget,
-  type PackLayer,
-  packFileNames,
-  packTextName,
-} from "../packs/index.ts";
+  type Caller,
+  homeDirectory,
+  listForeign,
+  loadConfig,
+  loadYaml,
+  projectRoot,
+  readForeignText,
+} from "../../host/index.ts";
+import { applyBudgets, isEnforced } from "../audit/limits.ts";
+import { type ContentProblem, readEmbeddedContent } from "../content/load-content.ts";
+import { loadLint, mergeLayers, type PackBudget, type PackLayer, packFileNames, packTextName } from "../packs/index.ts";
 import { expandLayers } from "../sync/expand-layers.ts";
 import { pinFolder } from "../sync/fetched-texts.ts";
 import type { Adapter } from "./adapter.ts";
 import { type ContentChoice, loadPacksContent, type PacksContent } from "./packs-content.ts";
+import { chooseBudgets } from "./prepare-inject.ts";
 
-export interface ContentReport {
-  /** In the order of their places. */
-  readonly problems: readonly ContentProblem[];
-  /** How many packs were checked. */
-  readonly packs: number;
-}
-
-/** Checks every pack, also those that inject would not use. */
-export async function lintContent(choice: ContentChoice, caller: Caller): Promise<ContentReport> {
-  const content = await loadPacksContent({ ...choice, profile: "all", isEvery: true }, caller);
-  const found = [
-    ...content.problems,
-    ...(await textProblems(content, choice, caller)),
-    ...(await findings(content)),
-    ...unusedFiles(content),
-  ];
-  return { problems: sorted(found), packs: content.packs.length };
-}
-
-/** Finds problems in the texts of languages that this run does not use. */
-async function textProblems(
-  content: PacksContent,
-  { scope }: ContentChoice,
-  { cwd, env }: Caller,
-): Promise<ContentProblem[]> {
-  const root = projectRoot(cwd, homeDirectory(env));
-  const folder = pinFolder(scope, { root, env });
-  const { layers, problemOf } = await expandLayers(content.layers, folder);
+/** Checks every pack, also those that inject would not use. Problems are in the order of their places; `packs` is how
+ *  many packs were checked. */
+export async function lintContent(
+  choice: ContentChoice,
+  { cwd, env, ...caller }: Caller,
+): Promise<{ readonly problems: readonly ContentProblem[]; readonly packs: number }> {
+  const content = await loadPacksContent({ ...choice, profile: "all", isEvery: true }, { cwd, env, ...caller });
+  const { values: config } = await loadConfig({ cwd, env });
+  const budgets = chooseBudgets(undefined, config.budgets, content.adapters);
+  const budgeted = applyBudgets(content.adapters, budgets, choice.scope).map((adapter) => ({
+    ...adapter,
+    onOverflow: adapter.onOverflow ?? config.on_overflow,
+  }));
+  // Problems in the texts of languages that this run does not use.
+  const folder = pinFolder(choice.scope, { root: projectRoot(cwd, homeDirectory(env)), env });
+  const { layers, explain } = await expandLayers(content.layers, folder);
   const names = layers.flatMap(({ sources }) => sources.flatMap(({ texts }) => Object.keys(texts)));
   const languages = new Set(names.map((name) => /\.(.+)\.md$/.exec(name)?.[1] ?? "en"));
-  return [...languages].flatMap((language) => mergeLayers(layers, { language }).warnings.map(problemOf));
+  const found = [
+    ...content.problems,
+    ...[...languages].flatMap((language) => mergeLayers(layers, { language }).warnings.map(explain)),
+    ...(await findMistakes({ ...content, budgeted })),
+    ...findUnusedFiles(content),
+  ];
+  // The loader and a rule may report the same.
+  const byText = new Map(found.map((each) => [`${each.file}\n${each.line}\n${each.message}`, each]));
+  const key = ({ file, rule, message }: ContentProblem) => [file, rule, message].join("\n");
+  const problems = [...byText.values()].sort((a, b) => {
+    if (a.file === b.file && a.line !== b.line) return a.line - b.line;
+    return key(a) < key(b) ? -1 : 1;
+  });
+  return { problems, packs: content.packs.length };
 }
 
-async function findings(content: PacksContent): Promise<ContentProblem[]> {
+async function findMistakes(
+  content: PacksContent & { readonly budgeted: readonly Adapter[] },
+): Promise<ContentProblem[]> {
   const lines = await createLineFinder(content.directories);
   const { lintPacks } = await loadLint();
   const found = lintPacks({
@@ -59,36 +63,35 @@ async function findings(content: PacksContent): Promise<ContentProblem[]> {
     sources: content.layers.flatMap(ownSources),
     profiles: content.profiles.filter(({ id }) => lines.profileFile(id) !== undefined),
     knownIds: readEmbeddedContent().sources.map(({ id }) => id),
-    budgets: content.adapters.flatMap(budgetsOf),
+    budgets: content.budgeted.flatMap(listBudgets),
   });
-  return found.map((finding) => locate(finding, lines));
+  return found.map(({ place, severity, rule, message }) => {
+    const about = { severity, rule, message };
+    if ("line" in place) return { file: join(place.directory, place.file), line: place.line, ...about };
+    const file = "profile" in place ? lines.profileFile(place.profile)! : join(place.directory, "pack.yaml");
+    return { file, line: lines.lineOf(file, place.key), ...about };
+  });
 }
 
 /** Reports files of packs that are not read. A run never mentions them: a pack may serve other programs too. */
-function unusedFiles({ layers, problems }: PacksContent): ContentProblem[] {
+function findUnusedFiles({ layers, problems }: PacksContent): ContentProblem[] {
   const reported = new Set(problems.filter(({ rule }) => rule === "unknown-file").map(({ file }) => file));
   return layers.flatMap(ownSources).flatMap(({ directory }) => {
-    const unused = unusedNames(directory).filter((name) => !reported.has(join(directory, name)));
+    const unused = readdirSync(directory, { withFileTypes: true })
+      .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
+      .filter((name) => !name.startsWith(".") && name !== "skills/")
+      // People explain a pack in these files.
+      .filter((name) => !/^(readme|license|licence|changelog)\b/i.test(name))
+      .filter((name) => !packFileNames.includes(name) && !packTextName.test(name))
+      .filter((name) => !reported.has(join(directory, name)))
+      .sort();
     if (unused.length === 0) return [];
-    const message = `these files of the pack are not read: ${unused.join(", ")}. ${readNames}`;
+    const texts = "context.md, context.expanded.md, constraints.md, preamble.md, translations such as context.de.md";
+    const read = `Plimsoll reads ${packFileNames.join(", ")}, ${texts}, and skills/.`;
+    const message = `these files of the pack are not read: ${unused.join(", ")}. ${read}`;
     const file = join(directory, "pack.yaml");
     return [{ file, line: 1, severity: "warning" as const, rule: "unused-file", message }];
   });
-}
-
-const readNames = `Plimsoll reads ${packFileNames.join(", ")}, context.md, context.expanded.md, constraints.md, \
-preamble.md, translations such as context.de.md, and skills/.`;
-
-/** People explain a pack in these files. */
-const aboutPack = /^(readme|license|licence|changelog)\b/i;
-
-function unusedNames(directory: string): string[] {
-  const entries = readdirSync(directory, { withFileTypes: true });
-  return entries
-    .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
-    .filter((name) => !name.startsWith(".") && name !== "skills/" && !aboutPack.test(name))
-    .filter((name) => !packFileNames.includes(name) && !packTextName.test(name))
-    .sort();
 }
 
 /** Leaves out built-in packs, which nobody can change here. */
@@ -96,8 +99,9 @@ function ownSources({ sources }: PackLayer): PackLayer["sources"] {
   return sources.filter(({ directory }) => isAbsolute(directory));
 }
 
-/** The adapter's own budget, and the tool's known limits. */
-function budgetsOf({ id, maxBytes, maxTokens, verbosity = "full", limits }: Adapter): PackBudget[] {
+/** The adapter's own budget, and the tool's known limits. A tool that thins takes a pack whose core fits. */
+function listBudgets({ id, maxBytes, maxTokens, verbosity: own = "full", limits, onOverflow }: Adapter): PackBudget[] {
+  const verbosity = onOverflow === "thin" ? "minimal" : own;
   const budgets: Omit<PackBudget, "adapter" | "verbosity">[] = [];
   if (maxBytes !== undefined && maxBytes > 0) budgets.push({ value: maxBytes, unit: "bytes" });
   else if (maxTokens !== undefined && maxTokens > 0) budgets.push({ value: maxTokens * 4, unit: "bytes" });
@@ -107,59 +111,34 @@ function budgetsOf({ id, maxBytes, maxTokens, verbosity = "full", limits }: Adap
   return budgets.map((budget) => ({ ...budget, adapter: id, verbosity }));
 }
 
-function locate({ place, severity, rule, message }: LintFinding, lines: LineFinder): ContentProblem {
-  const about = { severity, rule, message };
-  if ("line" in place) return { file: join(place.directory, place.file), line: place.line, ...about };
-  const file = "profile" in place ? lines.profileFile(place.profile)! : join(place.directory, "pack.yaml");
-  return { file, line: lines.lineOf(file, place.key), ...about };
-}
-
-/** Sorts by place and removes duplicates, because the loader and a rule may report the same. */
-function sorted(problems: readonly ContentProblem[]): ContentProblem[] {
-  const byText = new Map(problems.map((each) => [`${each.file}\n${each.line}\n${each.message}`, each]));
-  const key = ({ file, rule, message }: ContentProblem) => [file, rule, message].join("\n");
-  return [...byText.values()].sort((a, b) => {
-    if (a.file === b.file && a.line !== b.line) return a.line - b.line;
-    return key(a) < key(b) ? -1 : 1;
-  });
-}
-
-/** Finds the line of a key in a YAML file. Returns 1 for an unreadable file, which is reported elsewhere. */
-interface LineFinder {
-  /** Line number from 1. */
+/** Finds the line of a key in a YAML file. Returns 1 for an unreadable file, which is reported elsewhere. Uses the last
+ *  layer that has the profile, as the loader does. */
+async function createLineFinder(directories: readonly string[]): Promise<{
+  /** Returns the line number from 1. */
   lineOf(file: string, key: readonly (string | number)[]): number;
-  /** The file of the profile; undefined for a built-in one. */
+  /** Returns the file of the profile; undefined for a built-in one. */
   profileFile(id: string): string | undefined;
-}
-
-/** Uses the last layer that has the profile, as the loader does. */
-async function createLineFinder(directories: readonly string[]): Promise<LineFinder> {
+}> {
   const { readYaml } = await loadYaml();
   const cache = new Map<string, ReturnType<typeof readYaml>>();
   const read = (file: string): ReturnType<typeof readYaml> => {
-    const known = cache.get(file) ?? readYaml(textOf(file));
-    cache.set(file, known);
-    return known;
+    const known = cache.get(file);
+    if (known !== undefined) return known;
+    const foreign = readForeignText(file);
+    const document = readYaml("text" in foreign ? foreign.text : "");
+    cache.set(file, document);
+    return document;
   };
   const profiles = new Map<string, string>();
-  for (const file of directories.flatMap(profileFiles)) {
-    const id = (read(file).input as { readonly id?: unknown } | null | undefined)?.id;
-    if (typeof id === "string") profiles.set(id, file);
+  for (const folder of directories.map((directory) => join(directory, "profiles"))) {
+    const entries = listForeign(folder);
+    const names = (Array.isArray(entries) ? entries : [])
+      .map(({ name }) => name)
+      .filter((name) => name.endsWith(".yaml"));
+    for (const file of names.sort().map((name) => join(folder, name))) {
+      const id = (read(file).input as { readonly id?: unknown } | null | undefined)?.id;
+      if (typeof id === "string") profiles.set(id, file);
+    }
   }
   return { profileFile: (id) => profiles.get(id), lineOf: (file, key) => read(file).lineOf(key) };
-}
-
-function profileFiles(directory: string): string[] {
-  const folder = join(directory, "profiles");
-  try {
-    const names = readdirSync(folder).filter((name) => name.endsWith(".yaml"));
-    return names.sort().map((name) => join(folder, name));
-  } catch {
-    return [];
-  }
-}
-
-function textOf(file: string): string {
-  const read = readForeignText(file);
-  return "text" in read ? read.text : "";
 }

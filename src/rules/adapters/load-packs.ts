@@ -1,24 +1,16 @@
 /** Loads the content for the AI tools of one place: packs of all layers in one order, profiles and adapters. */
 import { join } from "node:path";
 import { unknownName } from "../../core/text/index.ts";
-import {
-  type Config,
-  configDirectory,
-  type Environment,
-  findSigns,
-  type LoadedConfig,
-  type ProjectTree,
-  placeOf,
-  readProjectTree,
-} from "../../host/index.ts";
+import { type Config, configDirectory, type Environment, findSource, type LoadedConfig } from "../../host/index.ts";
 import { type ContentProblem, type LayerDirectory, loadContent, readEmbeddedContent } from "../content/load-content.ts";
+import { findSigns } from "../files/find-signs.ts";
+import { type ProjectTree, readProjectTree } from "../files/project-tree.ts";
 import {
   builtInProfiles,
   mergeLayers,
   orderPacks,
   type Pack,
   type PackLayer,
-  type PackSource,
   type Profile,
   packTextName,
 } from "../packs/index.ts";
@@ -69,7 +61,7 @@ export interface LoadedPacks {
 /** Does not throw on invalid content: `problems` lists what is wrong. Throws on an unknown profile or language. */
 export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks> {
   const { config, contentDirectory } = options;
-  const directories = await layersOf(options);
+  const directories = await listLayers(options);
   const content = await loadContent<Adapter>({
     layers: directories,
     embedded: contentDirectory === undefined ? readEmbeddedContent<Adapter>() : undefined,
@@ -81,15 +73,20 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
   const merged = mergeLayers(expanded.layers, { language: options.language ?? config.language });
   const profiles = [...builtInProfiles, ...content.profiles];
   const isBroken = content.problems.some(({ severity }) => severity === "error");
-  const profile = profileNamed(options, { profiles, isBroken });
+  const profile = findProfile(options, { profiles, isBroken });
   if (!isBroken) refuseUnknownLanguage(options, content.packs);
-  const choices = await choicesOf(orderPacks(merged.packs, profile), profile, options);
-  const packs = usedOf(choices);
-  const configuredPacks =
-    options.configured === undefined
-      ? packs
-      : await configuredOf(merged.packs, { ...options, selection: options.configured, profiles });
-  const warnings = merged.warnings.filter(({ pack }) => packs.some(({ id }) => id === pack)).map(expanded.problemOf);
+  const choices = await judgePacks(orderPacks(merged.packs, profile), profile, options);
+  const listUsed = (all: readonly PackChoice[]) => all.filter(({ used }) => used).map(({ pack }) => pack);
+  const packs = listUsed(choices);
+  let configuredPacks = packs;
+  if (options.configured !== undefined) {
+    // The profile of the configuration may be missing in the content of `--content`. Then its order and choice do not
+    // count.
+    const other = profiles.find(({ id }) => id === config.profile) ?? profiles[0]!;
+    const ordered = orderPacks(merged.packs, other);
+    configuredPacks = listUsed(await judgePacks(ordered, other, { ...options, selection: options.configured }));
+  }
+  const warnings = merged.warnings.filter(({ pack }) => packs.some(({ id }) => id === pack)).map(expanded.explain);
   return {
     packs,
     configuredPacks,
@@ -104,26 +101,13 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
   };
 }
 
-/** The profile of the configuration may be missing in the content of `--content`. Then its order and choice do not
- *  count. */
-async function configuredOf(
-  packs: readonly Pack[],
-  options: LoadPacksOptions & { readonly profiles: readonly Profile[] },
-): Promise<readonly Pack[]> {
-  const { profiles, config } = options;
-  const profile = profiles.find(({ id }) => id === config.profile) ?? profiles[0]!;
-  return usedOf(await choicesOf(orderPacks(packs, profile), profile, options));
-}
-
-function usedOf(choices: readonly PackChoice[]): readonly Pack[] {
-  return choices.filter(({ used }) => used).map(({ pack }) => pack);
-}
-
-function choicesOf(
+function judgePacks(
   packs: readonly Pack[],
   profile: Profile,
-  { selection, scope, root, env, tree }: LoadPacksOptions,
+  { selection: given, scope, root, env, tree, contentDirectory }: LoadPacksOptions,
 ): Promise<readonly PackChoice[]> | readonly PackChoice[] {
+  // A folder of content takes the place of the built-in packs, so the list of those does not apply to it.
+  const selection = contentDirectory === undefined ? given : given && { ...given, builtIn: undefined };
   if (selection === undefined) return packs.map((pack) => ({ pack, used: true, why: "" }));
   const readTree = async () => tree ?? readProjectTree(root, env);
   return choosePacks(packs, { selection, profile, readTree: scope === "project" ? readTree : undefined });
@@ -135,7 +119,7 @@ export function embeddedAdapters(): readonly Adapter[] {
 }
 
 /** Leaves the user's layer out of a project, so a repository gets the same text from every teammate. */
-async function layersOf({ config, scope, root, env, contentDirectory }: LoadPacksOptions): Promise<LayerDirectory[]> {
+async function listLayers({ config, scope, root, env, contentDirectory }: LoadPacksOptions): Promise<LayerDirectory[]> {
   const layers: LayerDirectory[] = [];
   if (contentDirectory !== undefined) {
     layers.push({ layer: "embedded", directory: contentDirectory, strictness: "warning", required: true });
@@ -150,14 +134,14 @@ async function layersOf({ config, scope, root, env, contentDirectory }: LoadPack
 
 /** If the content is broken, the profile may be missing because it did not load. The content's problem is then reported
  *  instead. */
-function profileNamed(
+function findProfile(
   { profile: named, config, sources = {} }: LoadPacksOptions,
   { profiles, isBroken }: { readonly profiles: readonly Profile[]; readonly isBroken: boolean },
 ): Profile {
   const id = named ?? config.profile;
   const profile = profiles.find((each) => each.id === id) ?? (isBroken ? profiles[0] : undefined);
   if (profile !== undefined) return profile;
-  const place = named === undefined ? placeOf(["profile"], sources) : undefined;
+  const place = named === undefined ? findSource(["profile"], sources) : undefined;
   throw unknownName(id, { kind: "profile", known: profiles.map((each) => each.id), place });
 }
 
@@ -167,17 +151,17 @@ function refuseUnknownLanguage(
   layers: readonly PackLayer[],
 ): void {
   const id = named ?? config.language;
-  const known = ["en", ...layers.flatMap(({ sources: packs }) => packs.flatMap(languagesOf))];
+  const names = layers
+    .flatMap((layer) => layer.sources)
+    .flatMap(({ texts, locales }) => [
+      ...Object.keys(texts).flatMap((name) => packTextName.exec(name)?.[2]?.slice(1) ?? []),
+      ...Object.keys(locales),
+    ]);
+  const known = ["en", ...names.map((name) => name.toLowerCase()).filter((name) => name !== "expanded")];
   const [plain] = id.toLowerCase().split(/[-_]/);
   if (known.some((each) => each.toLowerCase().split(/[-_]/)[0] === plain)) return;
-  const place = named === undefined ? placeOf(["language"], sources) : undefined;
+  const place = named === undefined ? findSource(["language"], sources) : undefined;
   throw unknownName(id, { kind: "language", known, place });
-}
-
-/** Returns the languages that a pack is written in, besides English. */
-function languagesOf({ texts, locales }: PackSource): string[] {
-  const inNames = Object.keys(texts).flatMap((name) => packTextName.exec(name)?.[2]?.slice(1) ?? []);
-  return [...inNames, ...Object.keys(locales)].map((name) => name.toLowerCase()).filter((name) => name !== "expanded");
 }
 
 // Chooses the packs of a run, and says why: packs that a person named, or else packs that suit the project.
@@ -190,6 +174,8 @@ export interface PackSelection {
   readonly include?: PackList | undefined;
   /** Wins over every other list. */
   readonly exclude?: PackList | undefined;
+  /** Uses only these of the built-in packs, and any other pack. */
+  readonly builtIn?: PackList | undefined;
 }
 
 interface PackList {
@@ -216,42 +202,48 @@ interface ChoiceOptions {
 export async function choosePacks(packs: readonly Pack[], options: ChoiceOptions): Promise<readonly PackChoice[]> {
   const choices = packs.map((pack) => ({ pack, verdict: judge(pack, options) }));
   const open = choices.filter(({ verdict }) => verdict === undefined).map(({ pack }) => pack);
-  const signs = await signsFor(open, options);
-  return choices.map(({ pack, verdict }) => ({ pack, ...(verdict ?? detected(pack, signs)) }));
+  const isEverywhere = open.length === 0 || options.readTree === undefined;
+  const found = isEverywhere
+    ? []
+    : await findSigns(
+        open.map(({ detect }) => detect),
+        await options.readTree!(),
+      );
+  return choices.map(({ pack, verdict }) => {
+    if (verdict !== undefined) return { pack, ...verdict };
+    if (isEverywhere) return { pack, used: true, why: "for every project" };
+    const sign = found[open.indexOf(pack)];
+    return {
+      pack,
+      used: sign !== undefined,
+      why: sign === undefined ? `no ${pack.name} files found` : `${sign} found`,
+    };
+  });
 }
 
 type Verdict = Pick<PackChoice, "used" | "why">;
 
 /** Returns `undefined` if the project's files decide. */
-function judge(pack: Pack, { selection: { asked, include, exclude }, profile }: ChoiceOptions): Verdict | undefined {
-  const { id, base, detect } = pack;
+function judge(pack: Pack, { selection, profile }: ChoiceOptions): Verdict | undefined {
+  const { id, detect } = pack;
+  const { asked, include, exclude } = selection;
+  const builtIn = pack.layer === "embedded" ? selection.builtIn : undefined;
+  const isChosen = builtIn?.ids.includes(id);
+  const base = pack.base && isChosen !== false;
   const named = `profile "${profile.id}"`;
   if (exclude?.ids.includes(id)) return { used: false, why: `excluded by ${exclude.from}` };
-  if (asked !== undefined) return byList(pack, asked);
+  if (asked !== undefined) return byList({ id, base }, asked);
   if (profile.only !== undefined) return byList({ id, base: false }, { ids: profile.only, from: named });
   if (profile.id === "minimal" && !base) return { used: false, why: `${named} has base packs only` };
-  if (include !== undefined) return byList(pack, include);
+  if (include !== undefined) return byList({ id, base }, include);
   if (base) return { used: true, why: "base pack" };
   if (profile.packs.some((each) => each.id === id)) return { used: true, why: `asked for by ${named}` };
+  if (builtIn !== undefined) return byList({ id, base }, builtIn);
+  if (pack.optional) return { used: false, why: "used only where it is named" };
   return detect.length > 0 ? undefined : { used: true, why: "for every project" };
 }
 
 function byList({ id, base }: Pick<Pack, "id" | "base">, { ids, from }: PackList): Verdict {
   if (ids.includes(id)) return { used: true, why: `asked for by ${from}` };
   return base ? { used: true, why: "base pack" } : { used: false, why: `not in ${from}` };
-}
-
-type Signs = ReadonlyMap<string, string | undefined> | undefined;
-
-async function signsFor(packs: readonly Pack[], { readTree }: ChoiceOptions): Promise<Signs> {
-  if (packs.length === 0 || readTree === undefined) return undefined;
-  const lists = packs.map(({ detect }) => detect);
-  const found = await findSigns(lists, await readTree());
-  return new Map(packs.map(({ id }, index) => [id, found[index]]));
-}
-
-function detected({ id, name }: Pack, signs: Signs): Verdict {
-  if (signs === undefined) return { used: true, why: "for every project" };
-  const sign = signs.get(id);
-  return sign === undefined ? { used: false, why: `no ${name} files found` } : { used: true, why: `${sign} found` };
 }

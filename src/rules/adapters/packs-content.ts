@@ -5,11 +5,11 @@ import { type Tier, tiers, type UnknownName, unknownName } from "../../core/text
 import type { Counter } from "../../core/tokens/index.ts";
 import {
   type Caller,
+  findSource,
   homeDirectory,
   type LoadedConfig,
   loadConfig,
   noteLeftOut,
-  placeOf,
   projectRoot,
 } from "../../host/index.ts";
 import type { ContentProblem } from "../content/load-content.ts";
@@ -48,7 +48,7 @@ export async function loadPacksContent(
     profile,
     scope,
     root: projectRoot(cwd, homeDirectory(env)),
-    selection: isEvery ? undefined : selectionOf({ values: config, sources }, {}),
+    selection: isEvery ? undefined : selectPacks({ values: config, sources }, {}),
     contentDirectory: content === undefined ? undefined : resolve(cwd, content),
   }).finally(() => noteLeftOut(leftOut, caller));
   const isBroken = loaded.problems.some(({ severity }) => severity === "error");
@@ -59,18 +59,13 @@ export async function loadPacksContent(
   } catch (error) {
     // In content of its own, the packs of the project's configuration may be missing.
     if (!isEvery || !(error instanceof ContextError)) throw error;
-    const problems = content === undefined ? [configProblem(error, caller)] : [];
-    return { ...loaded, language, problems: [...loaded.problems, ...problems] };
+    if (content !== undefined) return { ...loaded, language };
+    const { message: what, hint, file = "", line = 1 } = error;
+    const path = file.startsWith("~") ? join(homeDirectory(env), file.slice(1)) : resolve(cwd, file);
+    const message = hint === undefined ? what : `${what}. ${hint}`;
+    const problem: ContentProblem = { file: path, line, severity: "error", rule: "unknown-pack", message };
+    return { ...loaded, language, problems: [...loaded.problems, problem] };
   }
-}
-
-function configProblem(
-  { message, hint, file = "", line = 1 }: ContextError,
-  { cwd, env }: Pick<Caller, "cwd" | "env">,
-): ContentProblem {
-  const path = file.startsWith("~") ? join(homeDirectory(env), file.slice(1)) : resolve(cwd, file);
-  const text = hint === undefined ? message : `${message}. ${hint}`;
-  return { file: path, line, severity: "error", rule: "unknown-pack", message: text };
 }
 
 /** Packs that a person names for one run. */
@@ -92,16 +87,17 @@ export function refuseUnknownPacks(
   };
   refuse(named.packs);
   refuse(named.withoutPacks);
-  for (const key of ["include", "exclude"] as const) refuse(values.packs[key], placeOf(["packs", key], sources));
+  for (const key of ["include", "exclude", "built_in"] as const)
+    refuse(values.packs[key], findSource(["packs", key], sources));
 }
 
 /** Returns the packs that a person and the configuration name, with the words that reports use for each list. */
-export function selectionOf(
+export function selectPacks(
   { values, sources }: Pick<LoadedConfig, "values" | "sources">,
   { packs: asked, withoutPacks: left }: NamedPacks,
 ): PackSelection {
-  const configured = (key: "include" | "exclude") => {
-    const ids = values.packs[key]?.filter((id) => key === "include" || asked?.includes(id) !== true);
+  const configured = (key: "include" | "exclude" | "built_in") => {
+    const ids = values.packs[key]?.filter((id) => key !== "exclude" || asked?.includes(id) !== true);
     // `project .plimsoll/config.yaml:2` without the first word.
     const place = sources[`packs.${key}`]?.replace(/^\w+ /, "") ?? "the configuration";
     return ids === undefined ? undefined : { ids, from: `packs.${key} in ${place}` };
@@ -110,6 +106,7 @@ export function selectionOf(
     asked: asked === undefined ? undefined : { ids: asked, from: "--pack" },
     include: configured("include"),
     exclude: left === undefined ? configured("exclude") : { ids: left, from: "--no-pack" },
+    builtIn: configured("built_in"),
   };
 }
 
@@ -139,18 +136,13 @@ export function describePack(
   const { id, name, layer, base, overlaps, globs, nested } = pack;
   const skills = pack.skills.map((skill) => skill.name);
   const weight = profile.packs.find((each) => each.id === id)?.weight || pack.weight;
-  const tokens = tierTokens(pack, counter);
+  // A preamble is core. Lists that inject renders (patterns, errors, courses) are not counted.
+  const count = (tier: Tier) => {
+    const texts = [...pack.constraints, ...pack.context].filter((segment) => segment.tier === tier);
+    return counter.count([...(tier === "core" ? [pack.preamble] : []), ...texts.map(({ text }) => text)].join(""));
+  };
+  const tokens = Object.fromEntries(tiers.map((tier) => [tier, count(tier)])) as unknown as TierTokens;
   return { id, name, layer, weight, base, overlaps, globs, nested, skills, tokens, used, why };
 }
 
 export type TierTokens = Readonly<Record<Tier, number>>;
-
-/** Counts the tokens of a pack's own texts. A preamble is core. Lists that inject renders (patterns, errors,
- *  courses) are not counted. */
-function tierTokens({ preamble, constraints, context }: PackChoice["pack"], counter: Counter): TierTokens {
-  const count = (tier: Tier) => {
-    const texts = [...constraints, ...context].filter((segment) => segment.tier === tier);
-    return counter.count([...(tier === "core" ? [preamble] : []), ...texts.map(({ text }) => text)].join(""));
-  };
-  return Object.fromEntries(tiers.map((tier) => [tier, count(tier)])) as unknown as TierTokens;
-}

@@ -2,21 +2,22 @@
  *  reads this file can load the pack for matching files only. */
 import { statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { expandBraces, fromByteString, oneLine } from "../../core/text/index.ts";
+import { expandBraces, oneLine } from "../../core/text/index.ts";
 import { followLinks, isInside, isOtherProject, readForeignBytes } from "../../host/index.ts";
-import { isLimitOn, knownTools } from "../audit/audit-files.ts";
-import { markedBlock } from "../files/marked-block.ts";
+import { isLimitOn, knownTools } from "../load-model/tool-files.ts";
 import { nestedFolders, type Pack, trimPacks } from "../packs/index.ts";
 import type { Adapter, AdapterTarget, ScopedRules } from "./adapter.ts";
+import { chooseHarmless, type HarmlessOptions, type HarmlessTargets } from "./harmless-targets.ts";
 import { planSkills, type SkillFile } from "./skills.ts";
 import {
   type FileTarget,
   fileTargets,
   importedPaths,
+  listTargets,
   type Places,
+  readOwnText,
+  readTargetState,
   resolveTargetPath,
-  targetFileOf,
-  targetsOf,
   wholeFile,
 } from "./targets.ts";
 
@@ -32,18 +33,15 @@ export interface PlannedFile extends FileTarget {
   readonly skill?: SkillFile | undefined;
 }
 
-export interface FilePlan {
+export interface FilePlan extends Pick<HarmlessTargets, "faults"> {
   /** Blocks first, then nested files, then rules, then skills. */
   readonly files: readonly PlannedFile[];
   /** Maps each file that imports another file of the plan to that file, which holds the block. */
   readonly imports: ReadonlyMap<PlannedFile, PlannedFile>;
 }
 
-export interface FilePlanOptions {
+export interface FilePlanOptions extends HarmlessOptions {
   readonly packs: readonly Pack[];
-  readonly places: Places;
-  /** Ids of tools that keep their own file although they read another file of the run. */
-  readonly ownFiles: readonly string[];
   /** Adapters that the configuration chooses, though not for this run. */
   readonly standing?: readonly Adapter[] | undefined;
   readonly force?: boolean | undefined;
@@ -51,8 +49,8 @@ export interface FilePlanOptions {
 
 /** Returns the files that inject writes for these adapters. */
 export async function planFiles(adapters: readonly Adapter[], options: FilePlanOptions): Promise<FilePlan> {
-  const { packs, places, ownFiles } = options;
-  const targets = await fileTargets(adapters, places, ownFiles);
+  const { packs, places } = options;
+  const { targets, faults } = await chooseTargets(adapters, options);
   const imported = await findImports(targets, places);
   const importers = (target: FileTarget) => [...imported].filter(([, other]) => other === target).map(([each]) => each);
   const scoped = places.scope === "global" ? [] : packs.filter(isScoped);
@@ -64,7 +62,7 @@ export async function planFiles(adapters: readonly Adapter[], options: FilePlanO
     const readers = [target, ...importers(target)].flatMap((each) => each.adapters);
     const below = imported.has(target) || kept.length === 0 ? [] : await planNested(target, kept, places);
     const isRule = readers.every(({ rules }) => rules !== undefined);
-    const isNested = (pack: Pack) => below.some((each) => isIn(pack, each) || !kept.includes(pack));
+    const isNested = (pack: Pack) => below.some((each) => each.packs.includes(pack) || !kept.includes(pack));
     const isElsewhere = (pack: Pack) => scoped.includes(pack) && (isRule || isNested(pack));
     blocks.set(target, { ...target, kind: "block", packs: packs.filter((pack) => !isElsewhere(pack)) });
     nested.set(target, below);
@@ -74,25 +72,43 @@ export async function planFiles(adapters: readonly Adapter[], options: FilePlanO
     const readsNested = (target: FileTarget) => doesReadNested(adapter, target);
     return read.flatMap((each) => [blocks.get(each)!, ...(readsNested(each) ? nested.get(each)! : [])]);
   };
+  const skills: PlannedFile[] = [];
+  for (const skill of planSkills(adapters, options)) {
+    const path = resolveTargetPath(skill.path, places);
+    skills.push({
+      path,
+      names: [path],
+      realPath: await followLinks(path).catch(() => path),
+      kind: "skill",
+      target: wholeFile(skill.path),
+      adapters: skill.adapters,
+      limits: [],
+      packs: [skill.pack],
+      skill,
+    });
+  }
   return {
     files: [
       ...blocks.values(),
       ...[...nested.values()].flat(),
       ...(await planRules(adapters, readBy, { places, packs: kept })),
-      ...(await skillTargets(planSkills(adapters, options), places)),
+      ...skills,
     ],
     imports: new Map([...imported].map(([from, to]) => [blocks.get(from)!, blocks.get(to)!])),
+    faults,
   };
+}
+
+async function chooseTargets(adapters: readonly Adapter[], options: FilePlanOptions): Promise<HarmlessTargets> {
+  const { places, ownFiles } = options;
+  if (places.scope === "global") return { targets: await fileTargets(adapters, places, ownFiles), faults: [] };
+  return chooseHarmless(adapters, options, (targets) => findImports(targets, places));
 }
 
 /** A user's packs are not scoped: Claude Code and Kiro do not load such rules from HOME (claude-code#21858,
  *  Kiro#9176). */
 function isScoped({ globs }: Pack): boolean {
   return globs.length > 0;
-}
-
-function isIn(pack: Pack, { packs }: PlannedFile): boolean {
-  return packs.includes(pack);
 }
 
 /** Returns the files for nested packs, one for each folder that exists. A pack stays in the block of `target` if a file
@@ -105,7 +121,9 @@ async function planNested(target: FileTarget, packs: readonly Pack[], places: Pl
   for (const pack of packs) {
     const own: PlannedFile[] = [];
     for (const folder of nestedFolders(pack)) {
-      if (!isOwnFolder(join(places.root, folder), places.root)) continue;
+      const absolute = join(places.root, folder);
+      const exists = statSync(absolute, { throwIfNoEntry: false })?.isDirectory() === true;
+      if (!exists || isOtherProject(absolute, places.root)) continue;
       const path = join(places.root, folder, target.target.path);
       const realPath = await followLinks(path).catch(() => path);
       const inFolder = { ...target.target, path: join(folder, target.target.path) };
@@ -130,15 +148,10 @@ async function planNested(target: FileTarget, packs: readonly Pack[], places: Pl
   return [...files.values()];
 }
 
-/** Returns whether a folder exists and belongs to this project. */
-function isOwnFolder(folder: string, root: string): boolean {
-  return statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true && !isOtherProject(folder, root);
-}
-
 function doesReadNested(adapter: Adapter, { target }: FileTarget): boolean {
   if (adapter.nested) return true;
   const tool = knownTools([adapter]).find(({ id }) => id === adapter.id);
-  return tool?.down?.some((names) => names.includes(basename(target.path))) === true;
+  return [...(tool?.down ?? []), tool?.otherwise ?? []].some((names) => names.includes(basename(target.path)));
 }
 
 /** Returns one file for each tool with scoped rules and each pack that the tool does not read elsewhere. */
@@ -153,7 +166,7 @@ async function planRules(
     if (rules === undefined) continue;
     const elsewhere = new Set(readBy(adapter).flatMap((file) => file.packs));
     for (const pack of packs.filter((each) => !elsewhere.has(each))) {
-      const target = ruleTarget(rules, pack);
+      const target = createRule(rules, pack);
       const path = resolveTargetPath(target.path, places);
       const realPath = await followLinks(path).catch(() => path);
       const limits = adapter.limits.filter((limit) => limit.scope === "file" && isLimitOn(path, limit, adapter.id));
@@ -164,7 +177,7 @@ async function planRules(
   return [...files.values()];
 }
 
-function ruleTarget({ path, preamble }: ScopedRules, { id, name, description, globs }: Pack): AdapterTarget {
+function createRule({ path, preamble }: ScopedRules, { id, name, description, globs }: Pack): AdapterTarget {
   // A comma separates globs, so braces with commas are written out.
   const plain = globs.flatMap((glob) => expandBraces(glob) ?? [glob]);
   const values: Readonly<Record<string, string>> = {
@@ -179,55 +192,36 @@ function ruleTarget({ path, preamble }: ScopedRules, { id, name, description, gl
   };
 }
 
-async function skillTargets(skills: readonly SkillFile[], places: Places): Promise<PlannedFile[]> {
-  const files: PlannedFile[] = [];
-  for (const skill of skills) {
-    const path = resolveTargetPath(skill.path, places);
-    const realPath = await followLinks(path).catch(() => path);
-    const about = { target: wholeFile(skill.path), adapters: skill.adapters, limits: [], packs: [skill.pack] };
-    files.push({ path, names: [path], realPath, kind: "skill", ...about, skill });
-  }
-  return files;
-}
-
 // A file that imports another target (`@AGENTS.md` in CLAUDE.md) already shows that target's block, so it gets no block
 // itself.
-
-interface RelatedAdapters {
-  /** Their file is imported by a file of the given adapters. */
-  readonly imported: readonly Adapter[];
-  /** They have the same file as the given adapters, or their file imports it. So their budgets apply to it. */
-  readonly sharing: readonly Adapter[];
-}
 
 /** Adds the adapters with a block that these tools read, and those that share a file with them: what is written is then
  *  the same as in a run for all tools. `isServed` says whether a tool needs no own file if another file shows the
  *  block. */
 export async function withRelated(
   asked: readonly Adapter[],
-  { standing, places, isServed }: RelatedOptions,
+  {
+    standing,
+    places,
+    isServed,
+  }: { readonly standing: readonly Adapter[]; readonly places: Places; isServed(id: string): boolean },
 ): Promise<readonly Adapter[]> {
   const others = standing.filter((each) => !asked.includes(each));
-  const { imported } = await relatedAdapters(asked, others, places);
+  const { imported } = await findRelated(asked, others, places);
   const isRead = (each: Adapter) => asked.some(({ id }) => each.reads.includes(id) && isServed(id));
-  const serving = (await adaptersWithBlock(others, places)).filter((each) => imported.includes(each) || isRead(each));
+  const serving = (await findWithBlock(others, places)).filter((each) => imported.includes(each) || isRead(each));
   const written = [...asked, ...serving];
   const rest = others.filter((each) => !written.includes(each));
-  return [...written, ...(await relatedAdapters(written, rest, places)).sharing];
+  return [...written, ...(await findRelated(written, rest, places)).sharing];
 }
 
-interface RelatedOptions {
-  readonly standing: readonly Adapter[];
-  readonly places: Places;
-  isServed(id: string): boolean;
-}
-
-/** Finds the adapters of `others` that show the same block as the given ones. */
-async function relatedAdapters(
+/** Finds the adapters of `others` that show the same block as the given ones. The file of the `imported` ones is imported
+ *  by a file of the given ones. The `sharing` ones have the same file, or their file imports it: their budgets apply. */
+async function findRelated(
   adapters: readonly Adapter[],
   others: readonly Adapter[],
   places: Places,
-): Promise<RelatedAdapters> {
+): Promise<{ readonly imported: readonly Adapter[]; readonly sharing: readonly Adapter[] }> {
   if (others.length === 0) return { imported: [], sharing: [] };
   const all = [...adapters, ...others];
   const targets = await fileTargets(
@@ -246,14 +240,14 @@ async function relatedAdapters(
 }
 
 /** Returns the adapters that have a file with our text in it. */
-async function adaptersWithBlock(adapters: readonly Adapter[], places: Places): Promise<Adapter[]> {
+async function findWithBlock(adapters: readonly Adapter[], places: Places): Promise<Adapter[]> {
   const root = await followLinks(places.root);
   const found: Adapter[] = [];
-  for (const { adapter, target } of targetsOf(adapters, places.scope)) {
+  for (const { adapter, target } of listTargets(adapters, places.scope)) {
     const path = resolveTargetPath(target.path, places);
     const realPath = await followLinks(path).catch(() => path);
     const read = readForeignBytes(realPath, { within: root });
-    const state = read === undefined ? "not found" : targetFileOf(read, target);
+    const state = read === undefined ? "not found" : readTargetState(read, target);
     if (state === "injected" || state === "edited") found.push(adapter);
   }
   return found;
@@ -270,16 +264,9 @@ async function findImports(
     // A target outside the root is refused later, so it is not read here.
     if (!target.adapters.some((adapter) => adapter.imports) || !isInside(target.realPath, realRoot)) continue;
     const file = readForeignBytes(target.realPath, { within: realRoot }) ?? "";
-    const paths = importedPaths(ownText(file, target), { file: target.realPath, home });
+    const paths = importedPaths(readOwnText(file, target), { file: target.realPath, home });
     const imported = targets.find((other) => other !== target && !imports.has(other) && paths.includes(other.realPath));
     if (imported !== undefined) imports.set(target, imported);
   }
   return imports;
-}
-
-/** Returns the text that a person wrote in the file of a block. `file` is a byte string. A pack that mentions
- *  `@AGENTS.md` must not turn its file into an importing file. */
-export function ownText(file: string, { target }: FileTarget): string {
-  const found = markedBlock.find(file, target.section);
-  return fromByteString(found.kind === "block" ? file.slice(0, found.block.start) + file.slice(found.block.end) : file);
 }

@@ -10,13 +10,11 @@ import {
   defaultConfig,
   describeError,
   detectFacts,
+  findSource,
   homeDirectory,
   type LoadedConfig,
   loadConfig,
-  lonelyFolder,
-  placeOf,
   projectRoot,
-  readProjectTree,
   requireTrust,
   type Surroundings,
   type ToolBudget,
@@ -24,14 +22,14 @@ import {
 import { applyBudgets, type ToolBudgets } from "../audit/limits.ts";
 import type { ContentProblem } from "../content/load-content.ts";
 import { readNotes } from "../content/notes.ts";
+import { lonelyFolder, readProjectTree } from "../files/project-tree.ts";
 import type { Adapter, Scope } from "./adapter.ts";
 import { chooseAdapters, refuseUnknownTools } from "./choose-adapters.ts";
 import type { EngineOptions } from "./engine.ts";
 import { embeddedAdapters, type LoadedPacks, type LoadPacksOptions, loadPacks } from "./load-packs.ts";
-import { type NamedPacks, refuseUnknownPacks, selectionOf } from "./packs-content.ts";
+import { type NamedPacks, refuseUnknownPacks, selectPacks } from "./packs-content.ts";
 import { withRelated } from "./plan-files.ts";
 import type { StatusOptions } from "./status.ts";
-import type { Places } from "./targets.ts";
 
 /** What a person asks for. It wins over the configuration. */
 export interface InjectChoice extends CounterChoice<string>, NamedPacks {
@@ -71,15 +69,21 @@ export async function prepareInject(choice: InjectChoice, caller: Caller): Promi
   const isProject = scope === "project";
   const root = isProject ? projectRoot(cwd, home) : home;
   const surroundings = { cwd: isProject ? cwd : home, env, projectOnly: isProject };
-  const { values: config, leftOut, sources } = await configFor(choice, surroundings, caller);
-  requireTrust(leftOut, caller);
+  const { values: config, leftOut, sources } = await readConfig(choice, surroundings, caller);
+  // Removing needs nothing that the settings could bring.
+  if (choice.uninstall !== true) requireTrust(leftOut, caller);
   const tree = isProject ? await readProjectTree(root, env) : lonelyFolder(root);
-  const loaded = await loadFor(choice, { config, sources, scope, root, tree }, caller);
-  tellProblems(loaded.problems, choice, caller);
+  const loaded = await loadChosen(choice, { config, sources, scope, root, tree }, caller);
+  // After an error nothing may be written, only removed.
+  const problems = loaded.problems.map((problem) => ({ ...problem, file: relative(cwd, problem.file) }));
+  const isFatal = ({ severity }: ContentProblem) => severity === "error" && choice.uninstall !== true;
+  for (const { file, line, message } of problems.filter((each) => !isFatal(each)))
+    caller.output.note(`${file}:${line}: ${message}`);
+  throwProblems("invalid_content", problems.filter(isFatal));
   const places = { scope, root, home };
   const replaced = choice.content === undefined ? [] : embeddedAdapters();
   if (choice.uninstall !== true) refuseUnknownIds(config, { loaded, replaced, sources, named: choice });
-  const budgets = budgetsFor(choice.budget, config.budgets, loaded.adapters);
+  const budgets = chooseBudgets(choice.budget, config.budgets, loaded.adapters);
   const adapters = applyBudgets(loaded.adapters, budgets, scope);
   const chosen = await chooseTools(choice, { config, places, adapters }, caller);
   return {
@@ -108,7 +112,7 @@ export async function prepareInject(choice: InjectChoice, caller: Caller): Promi
         drafts: true,
       }),
       verbosity: choice.verbosity,
-      verbosityOf: isProject ? levelsOf(config, adapters) : config.verbosity,
+      verbosityOf: isProject ? chooseLevels(config, adapters) : config.verbosity,
       onOverflow: choice.onOverflow,
       defaultOnOverflow: config.on_overflow,
       onDrop: config.on_drop,
@@ -118,7 +122,7 @@ export async function prepareInject(choice: InjectChoice, caller: Caller): Promi
 }
 
 /** Removing blocks must work with a broken configuration. */
-async function configFor(
+async function readConfig(
   { uninstall }: InjectChoice,
   surroundings: Surroundings,
   { output }: Caller,
@@ -142,7 +146,7 @@ function whyNoPacks({ choices, profile }: Pick<LoadedPacks, "choices" | "profile
 }
 
 /** The level of a tool that reads another adapter's file limits that file, as its budget does. */
-function levelsOf({ verbosity, own_files }: Config, adapters: readonly Adapter[]): Config["verbosity"] {
+function chooseLevels({ verbosity, own_files }: Config, adapters: readonly Adapter[]): Config["verbosity"] {
   const named = new Map(Object.entries(verbosity));
   const shared = adapters.flatMap(({ id, reads, verbosity: own = "full" }) => {
     const levels = reads.filter((each) => !own_files.includes(each)).flatMap((each) => named.get(each) ?? []);
@@ -153,7 +157,7 @@ function levelsOf({ verbosity, own_files }: Config, adapters: readonly Adapter[]
 }
 
 /** A budget of the run replaces every other one. */
-function budgetsFor(
+export function chooseBudgets(
   budget: InjectChoice["budget"],
   configured: Config["budgets"],
   adapters: readonly Adapter[],
@@ -161,53 +165,50 @@ function budgetsFor(
   // A clipboard's own budget is what the tool's field takes. `*` never raises it.
   const files = adapters.filter(({ type }) => type === "file-inject");
   if (budget !== undefined) return Object.fromEntries([["*", budget], ...files.map(({ id }) => [id, budget] as const)]);
-  return Object.fromEntries(Object.entries(configured).map(([id, budget]) => [id, readBudget(budget)]));
-}
-
-function readBudget(budget: ToolBudget): ToolBudgets[string] {
-  if (typeof budget === "number") return { value: budget, unit: "tokens" };
-  return "max_bytes" in budget
-    ? { value: budget.max_bytes, unit: "bytes" }
-    : { value: budget.max_tokens, unit: "tokens" };
-}
-
-interface KnownIds {
-  readonly loaded: Pick<LoadedPacks, "adapters" | "choices" | "problems">;
-  /** Content of --content may not know every tool of the configuration. */
-  readonly replaced: readonly Adapter[];
-  readonly sources: LoadedConfig["sources"];
-  readonly named: NamedPacks;
+  const read = (own: ToolBudget): ToolBudgets[string] => {
+    if (typeof own === "number") return { value: own, unit: "tokens" };
+    return "max_bytes" in own ? { value: own.max_bytes, unit: "bytes" } : { value: own.max_tokens, unit: "tokens" };
+  };
+  return Object.fromEntries(Object.entries(configured).map(([id, own]) => [id, read(own)]));
 }
 
 /** Throws on a tool or a pack that does not exist. An id of the configuration is reported with its line. */
-function refuseUnknownIds(config: Config, { loaded, replaced, sources, named }: KnownIds): void {
+function refuseUnknownIds(
+  config: Config,
+  {
+    loaded,
+    replaced,
+    sources,
+    named,
+  }: {
+    readonly loaded: Pick<LoadedPacks, "adapters" | "choices" | "problems">;
+    /** Content of --content may not know every tool of the configuration. */
+    readonly replaced: readonly Adapter[];
+    readonly sources: LoadedConfig["sources"];
+    readonly named: NamedPacks;
+  },
+): void {
   const adapters = [...loaded.adapters, ...replaced];
   for (const key of ["tools", "own_files"] as const)
-    refuseUnknownTools(config[key] ?? [], adapters, placeOf([key], sources));
+    refuseUnknownTools(config[key] ?? [], adapters, findSource([key], sources));
   for (const key of ["budgets", "verbosity"] as const) {
     const ids = Object.keys(config[key]).filter((id) => key !== "budgets" || id !== "*");
-    for (const id of ids) refuseUnknownTools([id], adapters, placeOf([key, id], sources));
+    for (const id of ids) refuseUnknownTools([id], adapters, findSource([key, id], sources));
   }
   // A pack may be missing because it could not be read. That problem is reported instead.
   if (loaded.problems.some(({ severity }) => severity === "error")) return;
   refuseUnknownPacks({ values: config, sources, named }, loaded.choices);
 }
 
-interface ToolChoice {
-  readonly config: Config;
-  readonly places: Places;
-  readonly adapters: readonly Adapter[];
-}
-
 /** Chooses the tools of this run, and those that the configuration or the files here ask for. */
 async function chooseTools(
   { tools, all = false, uninstall = false }: InjectChoice,
-  { config, places, adapters }: ToolChoice,
+  { config, places, adapters }: Pick<StatusOptions, "places" | "adapters"> & { readonly config: Config },
   { env, output }: Caller,
 ): Promise<Pick<StatusOptions, "adapters" | "standing" | "ids">> {
   const asked = await chooseAdapters(adapters, { tools: tools ?? config.tools, all, places, env });
   // Content of --content may not know every tool of the configuration.
-  const known = config.tools?.filter((id) => isKnownTool(id, adapters));
+  const known = config.tools?.filter((id) => adapters.some((each) => each.id === id || each.reads.includes(id)));
   const isOwn = tools !== undefined || (all && known !== undefined);
   const standing = isOwn
     ? await chooseAdapters(adapters, { tools: known, all: false, onlyInUse: true, places, env })
@@ -230,16 +231,10 @@ async function chooseTools(
   return { adapters: chosen, standing: isReplaced ? chosen : standing, ids };
 }
 
-function isKnownTool(id: string, adapters: readonly Adapter[]): boolean {
-  return adapters.some((adapter) => adapter.id === id || adapter.reads.includes(id));
-}
-
-type PlacedContent = Pick<LoadPacksOptions, "config" | "scope" | "root" | "tree"> & Pick<LoadedConfig, "sources">;
-
 /** Loads the packs of the run, and those that it would use without the person's choice. */
-async function loadFor(
+async function loadChosen(
   { packs, withoutPacks, profile, language, content, uninstall }: InjectChoice,
-  placed: PlacedContent,
+  placed: Pick<LoadPacksOptions, "config" | "scope" | "root" | "tree"> & Pick<LoadedConfig, "sources">,
   { cwd, env, output }: Caller,
 ): Promise<LoadedPacks> {
   const values = { values: placed.config, sources: placed.sources };
@@ -250,8 +245,8 @@ async function loadFor(
     contentDirectory: content === undefined ? undefined : resolve(cwd, content),
     profile,
     language,
-    selection: selectionOf(values, { packs, withoutPacks }),
-    configured: isOwn ? selectionOf(values, {}) : undefined,
+    selection: selectPacks(values, { packs, withoutPacks }),
+    configured: isOwn ? selectPacks(values, {}) : undefined,
   };
   try {
     return await loadPacks(options);
@@ -261,13 +256,4 @@ async function loadFor(
     output.note(`continuing without the company's packs: ${(error as Error).message}`);
     return loadPacks({ ...options, config: { ...placed.config, company: undefined } });
   }
-}
-
-/** Reports every problem. After an error nothing may be written, only removed. */
-function tellProblems(problems: readonly ContentProblem[], { uninstall }: InjectChoice, { cwd, output }: Caller): void {
-  const shown = problems.map((problem) => ({ ...problem, file: relative(cwd, problem.file) }));
-  const isFatal = ({ severity }: ContentProblem) => severity === "error" && uninstall !== true;
-  for (const { file, line, message } of shown.filter((each) => !isFatal(each)))
-    output.note(`${file}:${line}: ${message}`);
-  throwProblems("invalid_content", shown.filter(isFatal));
 }

@@ -1,20 +1,20 @@
 /** Skills of packs as folders of the tools. A skill is text: its files are copied, never made executable. The SKILL.md
  *  holds our ownership line and a list of the other files with their hashes, because a script cannot hold a marker. */
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fromByteString, toByteString, wellFormed } from "../../core/text/index.ts";
-import { type PlannedChange, readForeignBytes } from "../../host/index.ts";
+import { listForeign, type PlannedChange, readForeignBytes } from "../../host/index.ts";
 import { blockHash, readOwnership } from "../files/marked-block.ts";
 import { type Pack, type Skill, trimPacks } from "../packs/index.ts";
 import type { Adapter, AdapterTarget } from "./adapter.ts";
 import { emptyDraft, type FileDraft } from "./draft-file.ts";
 import {
+  explainRefusal,
   type Places,
   placeBody,
-  refusalOf,
+  readTargetState,
   resolveTargetPath,
   type TargetFile,
-  targetFileOf,
   wholeFile,
 } from "./targets.ts";
 
@@ -51,20 +51,23 @@ export function planSkills(adapters: readonly Adapter[], options: SkillOptions):
   const skills = new Map<string, { readonly skill: Skill; readonly pack: Pack }>();
   for (const pack of trimPacks(packs, 0, "full").packs)
     for (const skill of pack.skills) if (!skills.has(skill.name)) skills.set(skill.name, { skill, pack });
-  const folders = [...skillFolders([...new Set([...adapters, ...standing])])]
+  const folders = [...chooseFolders([...new Set([...adapters, ...standing])])]
     .map(([folder, readers]) => ({ folder, readers: readers.filter((each) => adapters.includes(each)) }))
     .filter(({ readers }) => readers.length > 0);
   return folders.flatMap(({ folder, readers }) =>
     [...skills.values()].flatMap(({ skill, pack }) => {
       const about = { pack, adapters: readers, skill: skill.name };
-      return filesOf(skill, { folder: join(folder, skill.name), places, force }).map((file) => ({ ...about, ...file }));
+      return planSkill(skill, { folder: join(folder, skill.name), places, force }).map((file) => ({
+        ...about,
+        ...file,
+      }));
     }),
   );
 }
 
 /** Maps the folders that get the skills to the adapters that read them. It takes few folders, because a tool that finds
  *  a skill in two of them may list it twice. */
-function skillFolders(adapters: readonly Adapter[]): ReadonlyMap<string, readonly Adapter[]> {
+function chooseFolders(adapters: readonly Adapter[]): ReadonlyMap<string, readonly Adapter[]> {
   const folders = new Map<string, readonly Adapter[]>();
   const pathsOf = ({ skills }: Adapter) => skills?.paths ?? [];
   let open = adapters.filter((each) => pathsOf(each).length > 0).sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -81,16 +84,16 @@ function skillFolders(adapters: readonly Adapter[]): ReadonlyMap<string, readonl
   return folders;
 }
 
-type PlainFile = Omit<SkillFile, "pack" | "adapters" | "skill">;
-
-function filesOf(
+function planSkill(
   { files }: Skill,
   { folder, places, force }: Pick<SkillOptions, "places" | "force"> & { readonly folder: string },
-): PlainFile[] {
+): Omit<SkillFile, "pack" | "adapters" | "skill">[] {
   const main = join(folder, mainName);
   const read = (path: string) => readOwn(path, places);
-  const earlier = writtenFiles(read(main));
+  const earlier = readList(read(main));
   const others = Object.entries(files).filter(([name]) => name !== mainName);
+  // Spaces, line breaks and `=` have a meaning in the list.
+  const encodeName = (name: string) => wellFormed(name).split("/").map(encodeURIComponent).join("/");
   const gone = [...earlier].filter(([name]) => !Object.hasOwn(files, name));
   const list = others.map(([name, text]) => `${encodeName(name)}=${blockHash(toByteString(text))}`);
   const text = `${files[mainName] ?? ""}${list.length === 0 ? "" : `\n<!-- plimsoll:files ${list.join(" ")} -->\n`}`;
@@ -103,7 +106,7 @@ function filesOf(
     const current = read(file.path);
     // A link or a directory is a person's too.
     return (
-      isPersons(stateOf(current, file)) || (current === undefined && existsSync(resolveTargetPath(file.path, places)))
+      isPersons(readState(current, file)) || (current === undefined && existsSync(resolveTargetPath(file.path, places)))
     );
   };
   const isHeld = force !== true && planned.some(isTaken);
@@ -117,25 +120,18 @@ function isPersons(state: TargetFile): boolean {
 const mainName = "SKILL.md";
 
 /** Returns the other files that our SKILL.md lists, with their hashes. `current` is a byte string. */
-function writtenFiles(current: string | undefined): ReadonlyMap<string, string> {
+function readList(current: string | undefined): ReadonlyMap<string, string> {
   if (current === undefined || readOwnership(current).kind === "foreign") return new Map();
   const list = /^<!-- plimsoll:files (.*) -->\s*$/m.exec(fromByteString(current))?.[1] ?? "";
   const pairs = list.split(" ").flatMap((entry) => {
     // Earlier versions did not encode `=` in names, and a hash has none.
     const [, name = "", hash] = /^(.*)=(.*)$/.exec(entry) ?? [];
-    return hash === undefined || !isInFolder(name) ? [] : [[decodeName(name), hash] as const];
+    const path = decodeName(name);
+    // A person may have changed the list: nothing outside the skill's folder is ever touched.
+    const isInside = name !== "" && !name.startsWith("/") && !path.split(/[\\/]/).includes("..");
+    return hash === undefined || !isInside ? [] : [[path, hash] as const];
   });
   return new Map(pairs);
-}
-
-/** Returns a name without spaces, line breaks and `=`, which have a meaning in the list. */
-function encodeName(name: string): string {
-  return wellFormed(name).split("/").map(encodeURIComponent).join("/");
-}
-
-/** A person may have changed the list: nothing outside the skill's folder is ever touched. */
-function isInFolder(name: string): boolean {
-  return name !== "" && !name.startsWith("/") && !decodeName(name).split(/[\\/]/).includes("..");
 }
 
 function decodeName(name: string): string {
@@ -152,19 +148,22 @@ export function planSkillFile(
   file: SkillFile,
   options: { readonly force: boolean; count(text: string): number },
 ): PlannedChange<FileDraft> {
-  const state = stateOf(current, file);
-  const after = file.text === undefined ? undefined : contentOf(current, file);
+  const state = readState(current, file);
+  const after = file.text === undefined ? undefined : renderFile(current, file);
   const facts = { ...emptyDraft, packs: [file.pack.id], bytes: after?.length ?? 0, state };
   if (file.isHeld && !isPersons(state)) return { after: current, facts: { ...facts, state: "blocked" } };
   const { force } = options;
-  const problem = refusalOf(state, { current, target: wholeFile(file.path), force, skill: file.skill });
+  const problem = explainRefusal(state, { current, target: wholeFile(file.path), force, skill: file.skill });
   if (problem !== undefined) return { problem, facts };
   const { text = "" } = file;
   return { after, facts: { ...facts, tokens: options.count(text), status: "ok", text, file: after } };
 }
 
-function stateOf(current: string | undefined, { path, isMain, text, written }: Omit<PlainFile, "isHeld">): TargetFile {
-  if (isMain) return targetFileOf(current, wholeFile(path));
+function readState(
+  current: string | undefined,
+  { path, isMain, text, written }: Pick<SkillFile, "path" | "isMain" | "text" | "written">,
+): TargetFile {
+  if (isMain) return readTargetState(current, wholeFile(path));
   if (current === undefined) return "not found";
   const hash = blockHash(current);
   if (hash === written || (text !== undefined && hash === blockHash(toByteString(text)))) return "injected";
@@ -172,7 +171,7 @@ function stateOf(current: string | undefined, { path, isMain, text, written }: O
 }
 
 /** Keeps the line ends of a checkout. */
-function contentOf(current: string | undefined, { path, isMain, text = "" }: SkillFile): string {
+function renderFile(current: string | undefined, { path, isMain, text = "" }: SkillFile): string {
   if (isMain) return placeBody(current, text, wholeFile(path)).bytes();
   const bytes = toByteString(text);
   return current !== undefined && blockHash(current) === blockHash(bytes) ? current : bytes;
@@ -201,9 +200,13 @@ export function findSkillFiles(
   if (places.scope === "global") return [];
   return known.flatMap((adapter) =>
     (adapter.skills?.paths ?? []).slice(0, onlyKnown ? 1 : undefined).flatMap((path) => {
-      const folders = namesIn(resolveTargetPath(path, places)).map((name) => join(path, name));
-      return folders.flatMap((folder) => {
-        const files = writtenIn(folder, places);
+      const entries = listForeign(resolveTargetPath(path, places));
+      const names = (Array.isArray(entries) ? entries : [])
+        .filter((entry) => entry.isDirectory())
+        .map(({ name }) => name);
+      return names.sort().flatMap((name) => {
+        const folder = join(path, name);
+        const files = readWritten(folder, places);
         const isHeld = files.some(({ isEdited }) => isEdited);
         return files.map(({ path: file, ...rest }) => ({ adapter, target: wholeFile(file), folder, isHeld, ...rest }));
       });
@@ -212,7 +215,7 @@ export function findSkillFiles(
 }
 
 /** Returns the files of a skill that Plimsoll wrote and that are still there. */
-function writtenIn(
+function readWritten(
   folder: string,
   places: Places,
 ): (Pick<WrittenSkillFile, "written" | "isEdited"> & { readonly path: string })[] {
@@ -221,7 +224,7 @@ function writtenIn(
   const current = read(path);
   const ownership = current === undefined ? undefined : readOwnership(current);
   if (ownership === undefined || ownership.kind === "foreign") return [];
-  const others = [...writtenFiles(current)]
+  const others = [...readList(current)]
     .map(([name, written]) => ({ path: join(folder, name), written }))
     .filter((each) => existsSync(resolveTargetPath(each.path, places)))
     .map((each) => ({ ...each, isEdited: blockHash(read(each.path) ?? "") !== each.written }));
@@ -232,19 +235,8 @@ function readOwn(path: string, places: Places): string | undefined {
   return readForeignBytes(resolveTargetPath(path, places), { within: places.root, refuseLink: true });
 }
 
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map(({ name }) => name)
-      .sort();
-  } catch {
-    return [];
-  }
-}
-
 /** Returns the SKILL.md that an instruction file names for tools without skills. */
 export function skillPathFor(adapters: readonly Adapter[]): (skill: Skill) => string | undefined {
-  const [folder] = skillFolders(adapters).keys();
+  const [folder] = chooseFolders(adapters).keys();
   return ({ name, path }) => (folder === undefined ? path : `${folder}/${name}/${mainName}`);
 }

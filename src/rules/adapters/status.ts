@@ -5,31 +5,19 @@ import { draftClip } from "../audit/clips.ts";
 import { isEnforced } from "../audit/limits.ts";
 import { brokenLimits } from "../audit/tool-chains.ts";
 import type { Scope, ToolLimit } from "./adapter.ts";
+import { isLossAllowed } from "./draft-file.ts";
 import { type EngineOptions, injectFiles, type TargetResult } from "./engine.ts";
-import { type LeftOver, type LeftOverOptions, leftOversOf } from "./left-overs.ts";
+import { type LeftOverOptions, listLeftOvers } from "./left-overs.ts";
 import { exportTarget } from "./targets.ts";
 
-/** The states of targets, found by a run that writes nothing. Right after an inject every target is current, because
- *  both runs decide the same way. */
-const injectionStates = [
-  "current",
-  "stale",
-  "edited",
-  "not injected",
-  "not found",
-  "orphaned",
-  "blocked",
-  "left over",
-  "over the limit",
-] as const;
-type InjectionState = (typeof injectionStates)[number];
-
-export interface TargetState extends Pick<TargetResult, "status" | "limits" | "budget" | "boundBy"> {
+export interface TargetState extends Pick<TargetResult, "status" | "limits" | "budget" | "boundBy" | "lostOwn"> {
   /** Ids of the adapters. Empty for a file that no adapter names. */
   readonly tools: readonly string[];
   readonly scope: Scope;
   readonly path: string;
-  readonly state: InjectionState;
+  readonly state:
+    | ("current" | "stale" | "edited" | "not injected" | "not found" | "orphaned" | "blocked")
+    | ("left over" | "over the limit" | "hidden" | "twice" | "not loaded");
   /** The size of the block as it would be now. For "over the limit", the size of everything that the tool reads. */
   readonly bytes: number;
   /** The hard limit with the least room. */
@@ -48,49 +36,72 @@ export interface StatusOptions extends Omit<EngineOptions, "dryRun" | "force" | 
   readonly onDrop: OnDrop;
 }
 
-/** Reads nothing outside a project, so the result is the same on every machine. */
+/** Finds the states of targets by a run that writes nothing. Right after an inject every target is current, because both
+ *  runs decide the same way. Reads nothing outside a project, so the result is the same on every machine. */
 export async function injectionStatus(options: StatusOptions): Promise<TargetState[]> {
-  const results = await injectFiles({ ...options, dryRun: true, force: false });
+  const { scope } = options.places;
+  const { results, faults } = await injectFiles({ ...options, dryRun: true, force: false });
+  const exports = await readExports(options);
+  const leftOvers = await listLeftOvers(options);
+  // The limits for which `audit` prints OVER THE LIMIT.
+  const broken = scope === "global" ? [] : await brokenLimits(options.ids, { ...options, adapters: options.known });
+  const failed = { scope, status: "ok", budget: undefined, dropped: [], lostOwn: [], holds: false } as const;
   return [
-    ...results.map((result) => targetState(result, options)),
-    ...(await exportStates(options)),
-    ...(await leftOversOf(options)).map((leftOver) => leftOverState(leftOver, options)),
-    ...(await limitStates(options)),
+    ...results.map((result) => describeTarget(result, options)),
+    ...exports,
+    ...leftOvers.map(({ adapters, path }) => ({
+      ...failed,
+      tools: adapters.map(({ id }) => id),
+      path,
+      state: "left over" as const,
+      bytes: 0,
+      limits: [],
+      limit: undefined,
+    })),
+    ...broken.map(({ tool, limit, used, path, bytes }) => ({
+      ...failed,
+      tools: [tool],
+      path,
+      state: "over the limit" as const,
+      bytes,
+      limits: [{ limit, used, exceeded: true }],
+      limit,
+    })),
+    // What a tool does not read, or reads twice, is a state of the file that it should read.
+    ...faults.map(({ kind, tool, folder, file }) => ({
+      ...failed,
+      tools: [tool],
+      path: file ?? folder,
+      state: kind,
+      bytes: 0,
+      limits: [],
+      limit: undefined,
+    })),
   ];
 }
 
-function leftOverState({ adapters, path }: LeftOver, { places }: StatusOptions): TargetState {
-  return {
-    ...{ tools: adapters.map(({ id }) => id), scope: places.scope, path, state: "left over", bytes: 0 },
-    ...{ status: "ok", limits: [], limit: undefined, budget: undefined, dropped: [], holds: false },
-  };
-}
-
-/** Finds the limits for which `audit` prints OVER THE LIMIT. */
-async function limitStates(options: StatusOptions): Promise<TargetState[]> {
-  if (options.places.scope === "global") return [];
-  const broken = await brokenLimits(options.ids, { ...options, adapters: options.known });
-  return broken.map(({ tool, limit, used, path, bytes }) => ({
-    ...{ tools: [tool], scope: options.places.scope, path, state: "over the limit", bytes, limit },
-    ...{ status: "ok", limits: [{ limit, used, exceeded: true }], budget: undefined, dropped: [], holds: false },
-  }));
-}
-
 /** Returns the states of the files that `file-export` adapters keep under HOME. */
-async function exportStates(options: StatusOptions): Promise<TargetState[]> {
+async function readExports(options: StatusOptions): Promise<TargetState[]> {
   const states: TargetState[] = [];
   for (const adapter of options.packs.length === 0 ? [] : options.adapters) {
     const target = exportTarget(adapter, options.places);
     if (target === undefined) continue;
     const clip = await draftClip(adapter, { ...options, dryRun: true, force: false });
     const { status, limits, change, problem, exported = { state: "unknown", bytes: 0 } } = clip;
-    const { bytes } = exported;
-    const state = fileState({ status, state: exported.state, change });
+    const state = readFileState({ status, state: exported.state, change });
     states.push({
-      ...{ tools: [adapter.id], scope: options.places.scope, path: target.path },
-      ...{ state, bytes, status, limits },
+      tools: [adapter.id],
+      scope: options.places.scope,
+      path: target.path,
+      state,
+      bytes: exported.bytes,
+      status,
+      limits,
       // The file holds all packs. Only the text for the clipboard has a budget.
-      ...{ limit: undefined, budget: undefined, dropped: [] },
+      limit: undefined,
+      budget: undefined,
+      dropped: [],
+      lostOwn: [],
       holds: state === "current" && status === "ok",
       ...(problem && { problem }),
     });
@@ -98,27 +109,40 @@ async function exportStates(options: StatusOptions): Promise<TargetState[]> {
   return states;
 }
 
-function targetState(result: TargetResult, { places, onDrop }: StatusOptions): TargetState {
-  const { adapters, path, bytes, status, limits, budget, boundBy, problem } = result;
-  const state = fileState(result);
+function describeTarget(result: TargetResult, options: StatusOptions): TargetState {
+  const { places, onDrop } = options;
+  const { adapters, path, bytes, status, limits, budget, boundBy, lostOwn, problem } = result;
+  const state = readFileState(result);
   const hard = limits.filter(({ limit }) => isEnforced(limit));
   const tightest = hard.sort((a, b) => a.limit.value - a.used - (b.limit.value - b.used))[0];
   const dropped = result.dropped.filter(({ reason }) => reason === "budget").map(({ id }) => id);
   const fits = status !== "too small" && status !== "over budget" && (dropped.length === 0 || onDrop === "warn");
   return {
-    ...{ tools: adapters.map(({ id }) => id), scope: places.scope, path, state, bytes, status, limits },
-    ...{ limit: tightest?.limit, budget, boundBy, dropped },
-    holds: state === "current" && fits,
+    tools: adapters.map(({ id }) => id),
+    scope: places.scope,
+    path,
+    state,
+    bytes,
+    status,
+    limits,
+    limit: tightest?.limit,
+    budget,
+    boundBy,
+    dropped,
+    lostOwn,
+    holds: state === "current" && fits && isLossAllowed(result, options),
     ...(problem && { problem }),
   };
 }
 
 /** A file that imports another target is as current as that target, which has its own line. */
-function fileState({
+function readFileState({
   status,
   state,
   change,
-}: Pick<TargetResult, "status" | "state"> & { readonly change?: TargetResult["change"] | undefined }): InjectionState {
+}: Pick<TargetResult, "status" | "state"> & {
+  readonly change?: TargetResult["change"] | undefined;
+}): TargetState["state"] {
   const unchanged = change !== undefined && change.before === change.after;
   if (status === "imported" || state === "injected") return unchanged ? "current" : "stale";
   if (state === "foreign") return "not injected";

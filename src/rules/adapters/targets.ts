@@ -4,8 +4,8 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { fromByteString, importedNames, toByteString } from "../../core/text/index.ts";
 import { type AttemptedChange, type AttemptOptions, attemptChange, followLinks } from "../../host/index.ts";
-import { isLimitOn } from "../audit/audit-files.ts";
 import { markedBlock, readOwnership, renderOwnedFile } from "../files/marked-block.ts";
+import { isLimitOn } from "../load-model/tool-files.ts";
 import type { Adapter, AdapterTarget, Scope, ToolLimit } from "./adapter.ts";
 
 /** The folders that paths of targets start from. */
@@ -42,9 +42,9 @@ export async function fileTargets(
   const byPath = new Map<string, Omit<FileTarget, "limits"> & { adapters: Adapter[]; names: string[] }>();
   // Sorted by id, so the order in which tools were named does not matter.
   const sorted = [...adapters].sort((a, b) => (a.id < b.id ? -1 : 1));
-  const readers = readersOf(sorted, places.scope, ownFiles);
+  const readers = findReaders(sorted, places.scope, ownFiles);
   const owners = sorted.filter((each) => !readers.has(each));
-  for (const { adapter, target } of targetsOf(owners, places.scope)) {
+  for (const { adapter, target } of listTargets(owners, places.scope)) {
     const path = resolveTargetPath(target.path, places);
     // A circle of links keeps its path. Writing it is refused later, with the reason.
     const realPath = await followLinks(path).catch(() => path);
@@ -56,11 +56,29 @@ export async function fileTargets(
   const targets = [...byPath.values()];
   for (const [reader, owner] of readers)
     for (const target of targets) if (target.adapters.includes(owner)) target.adapters.push(reader);
-  return targets.map((target) => ({ ...target, limits: limitsOf(target, readers) }));
+  return targets.map((target) => ({ ...target, limits: listLimits(target, (adapter) => readers.has(adapter)) }));
+}
+
+/** Returns the target with adapters whose tools read it instead of a file of their own. */
+export function withReaders(target: FileTarget, readers: readonly Adapter[]): FileTarget {
+  const adapters = [...target.adapters, ...readers.filter((each) => !target.adapters.includes(each))];
+  return { ...target, adapters, limits: listLimits({ ...target, adapters }, (adapter) => readers.includes(adapter)) };
+}
+
+/** The limit of a field is about the tool's own file. */
+function listLimits(
+  { adapters, path }: Pick<FileTarget, "adapters" | "path">,
+  isReader: (adapter: Adapter) => boolean,
+): ToolLimit[] {
+  return adapters.flatMap((adapter) =>
+    adapter.limits.filter(
+      (limit) => isLimitOn(path, limit, adapter.id) && !(limit.scope === "field" && isReader(adapter)),
+    ),
+  );
 }
 
 /** Returns every target of a scope, as each adapter lists it. */
-export function targetsOf(
+export function listTargets(
   adapters: readonly Adapter[],
   scope: Scope,
 ): { readonly adapter: Adapter; readonly target: AdapterTarget }[] {
@@ -73,14 +91,14 @@ export function targetsOf(
 
 /** Maps each adapter whose tool reads another adapter's file to that adapter. Its own file would make the tool load the
  *  text twice. `reads` applies to projects only: under HOME these tools read their own files. */
-function readersOf(
+function findReaders(
   adapters: readonly Adapter[],
   scope: Scope,
   ownFiles: readonly string[],
 ): ReadonlyMap<Adapter, Adapter> {
   const readers = new Map<Adapter, Adapter>();
   if (scope === "global") return readers;
-  const hasFile = (adapter: Adapter) => targetsOf([adapter], scope).length > 0;
+  const hasFile = (adapter: Adapter) => listTargets([adapter], scope).length > 0;
   for (const adapter of adapters) {
     const owner = adapters.find(
       (other) => other !== adapter && other.reads.includes(adapter.id) && hasFile(other) && !readers.has(other),
@@ -88,17 +106,6 @@ function readersOf(
     if (owner !== undefined && hasFile(adapter) && !ownFiles.includes(adapter.id)) readers.set(adapter, owner);
   }
   return readers;
-}
-
-function limitsOf(
-  { adapters, path }: Pick<FileTarget, "adapters" | "path">,
-  readers: ReadonlyMap<Adapter, Adapter>,
-): ToolLimit[] {
-  return adapters.flatMap((adapter) =>
-    adapter.limits.filter(
-      (limit) => isLimitOn(path, limit, adapter.id) && !(limit.scope === "field" && readers.has(adapter)),
-    ),
-  );
 }
 
 /** Returns the file where a `file-export` adapter keeps the whole text. */
@@ -139,7 +146,7 @@ export type TargetFile =
   | ("unknown" | "not found" | "not injected" | "injected")
   | ("edited" | "orphaned" | "foreign" | "blocked");
 
-export function targetFileOf(current: string | undefined, target: AdapterTarget): TargetFile {
+export function readTargetState(current: string | undefined, target: AdapterTarget): TargetFile {
   if (current === undefined) return "not found";
   if (target.mode === "replace-file") {
     const ownership = readOwnership(current);
@@ -149,6 +156,14 @@ export function targetFileOf(current: string | undefined, target: AdapterTarget)
   if (found.kind === "none") return "not injected";
   if (found.kind === "broken") return "orphaned";
   return found.block.edited ? "edited" : "injected";
+}
+
+/** Returns the text that a person wrote in a file. `file` is a byte string. A pack that mentions `@AGENTS.md` must not turn
+ *  its file into an importing file. */
+export function readOwnText(file: string, { target }: Pick<FileTarget, "target">): string {
+  if (target.mode === "replace-file") return readOwnership(file).kind === "foreign" ? fromByteString(file) : "";
+  const found = markedBlock.find(file, target.section);
+  return fromByteString(found.kind === "block" ? file.slice(0, found.block.start) + file.slice(found.block.end) : file);
 }
 
 /** A body in its place. The texts are made on request: a draft that does not fit needs only one of them. */
@@ -161,29 +176,26 @@ export interface Placed {
   block(): string;
 }
 
-/** Puts a body into a file. Call `refusalOf` first: it checks whether the file may be changed. */
+/** Puts a body into a file. Call `explainRefusal` first: it checks whether the file may be changed. */
 export function placeBody(current: string | undefined, body: string, target: AdapterTarget): Placed {
   const byteBody = toByteString(body);
   const whole = target.mode === "replace-file";
-  const bytes = once(() =>
-    whole ? ownFile(current, byteBody, target) : markedBlock.put(current, target.section, byteBody),
-  );
+  const bytes = once(() => {
+    if (!whole) return markedBlock.put(current, target.section, byteBody);
+    const own = renderOwnedFile({ preamble: toByteString(target.preamble ?? ""), body: byteBody });
+    // Keeps our file as it is if a checkout changed only its line ends.
+    return current?.includes("\r\n") && current.replaceAll("\r\n", "\n") === own ? current : own;
+  });
   const file = once(() => fromByteString(bytes()));
   const isBlock = whole || current === undefined;
   // Only a file with CRLF line ends changes the block, and putting a body into a long file takes long.
   const inFile = () => (current?.includes("\r\n") ? bytes() : "");
-  const block = isBlock ? file : once(() => fromByteString(blockIn(inFile(), byteBody, target)));
+  const block = isBlock ? file : once(() => fromByteString(findBlock(inFile(), byteBody, target)));
   return { bytes, file, block };
 }
 
-/** Keeps our file as it is if a checkout changed only its line ends. */
-function ownFile(current: string | undefined, body: string, { preamble = "" }: AdapterTarget): string {
-  const file = renderOwnedFile({ preamble: toByteString(preamble), body });
-  return current?.includes("\r\n") && current.replaceAll("\r\n", "\n") === file ? current : file;
-}
-
 /** Returns the block as the file holds it: with CRLF line ends it has more bytes. */
-function blockIn(file: string, body: string, { section }: AdapterTarget): string {
+function findBlock(file: string, body: string, { section }: AdapterTarget): string {
   const found = file.includes("\r\n") ? markedBlock.find(file, section) : undefined;
   if (found?.kind !== "block") return markedBlock.put(undefined, section, body);
   const { start, end } = found.block;
@@ -203,18 +215,21 @@ export function removeFrom(current: string, target: AdapterTarget): string | und
   return target.mode === "replace-file" ? undefined : markedBlock.remove(current, target.section).file;
 }
 
-interface Refusal {
-  readonly current: string | undefined;
-  readonly target: AdapterTarget;
-  readonly force: boolean;
-  /** The name of the skill that the file belongs to. All its files stay together. */
-  readonly skill?: string | undefined;
-}
-
 /** Returns a problem if a person edited or wrote the target, unless forced. Broken markers are always a problem. */
-export function refusalOf(
+export function explainRefusal(
   state: TargetFile,
-  { current = "", target, force, skill }: Refusal,
+  {
+    current = "",
+    target,
+    force,
+    skill,
+  }: {
+    readonly current: string | undefined;
+    readonly target: AdapterTarget;
+    readonly force: boolean;
+    /** The name of the skill that the file belongs to. All its files stay together. */
+    readonly skill?: string | undefined;
+  },
 ): ContextError | undefined {
   if (state === "orphaned") {
     const found = markedBlock.find(current, target.section);
@@ -251,18 +266,14 @@ export async function changeTarget<Facts>(path: string, options: TargetChange<Fa
     const { change, facts, problem } = await attemptChange(path, { ...options, dryRun: true });
     if (problem !== undefined) return { facts, problem };
     const { before, after } = change;
+    const states = (text: string) => options.targets.map((target) => readTargetState(text, target));
     const isPersons =
-      options.isPersons ?? ((text: string) => options.targets.some((each) => isPersonsFile(text, each)));
+      options.isPersons ?? ((text: string) => states(text).some((each) => each === "foreign" || each === "edited"));
     const isLost = before !== undefined && before !== after && isPersons(before);
     const failed = isLost ? await keepCopy(path, before, options) : undefined;
     if (failed !== undefined) return { facts, problem: failed };
   }
   return attemptChange(path, options);
-}
-
-function isPersonsFile(before: string, target: AdapterTarget): boolean {
-  const state = targetFileOf(before, target);
-  return state === "foreign" || state === "edited";
 }
 
 /** Returns the copies of a file that runs with `force` kept. */

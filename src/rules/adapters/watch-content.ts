@@ -1,13 +1,10 @@
 /** Watches the content of inject. Reports when a project's `.plimsoll` folder is missing, as on a branch without it. */
-import { existsSync, type FSWatcher, type Stats, statSync, watch } from "node:fs";
+import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { countNoun } from "../../core/text/index.ts";
 import { type Caller, configDirectory, homeDirectory, loadConfig, projectRoot, shownPath } from "../../host/index.ts";
 import { companyDirectory } from "../sync/company.ts";
 import type { InjectChoice } from "./prepare-inject.ts";
-
-/** Editors write a file in several steps. */
-const QUIET_MS = 150;
 
 /** Calls `work` now and whenever the content changes, one call after the other, but not while the project's folder is
  *  missing. Watches until the process ends. Rejects if a watcher or `work` fails. */
@@ -19,7 +16,8 @@ export async function watchContent(choice: InjectChoice, caller: Caller, work: (
     let running = Promise.resolve();
     const onChange = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => run(), QUIET_MS);
+      // Editors write a file in several steps.
+      timer = setTimeout(() => run(), 150);
     };
     const watching = watchFolders({ onChange, onError: fail });
     const run = () => {
@@ -35,7 +33,8 @@ export async function watchContent(choice: InjectChoice, caller: Caller, work: (
   });
 }
 
-/** Whether the project's folder existed and is missing now. A project that never had one gets the built-in packs. */
+/** Returns a function that says whether the project's folder existed and is missing now. A project that never had one
+ *  gets the built-in packs. */
 function createPause(folder: string, { scope }: InjectChoice, { cwd, env, output }: Caller): () => boolean {
   let wasThere = existsSync(folder);
   let isPaused = false;
@@ -67,22 +66,23 @@ async function contentFolders({ scope, content }: InjectChoice, { cwd, env }: Ca
   return [...new Set([own, ...named, ...(company === undefined ? [] : [company])])];
 }
 
-/** Options to watch folders that may not exist yet. */
-interface WatchOptions {
-  readonly onChange: () => void;
-  readonly onError: (error: unknown) => void;
-}
-
 export interface WatchedFolders {
   /** Watches exactly these folders. Call it after every change, because a folder may be new, removed or replaced. */
   update(folders: readonly string[]): void;
 }
 
-export function watchFolders({ onChange, onError }: WatchOptions): WatchedFolders {
+/** Watches folders that may not exist yet. */
+export function watchFolders({
+  onChange,
+  onError,
+}: {
+  readonly onChange: () => void;
+  readonly onError: (error: unknown) => void;
+}): WatchedFolders {
   const watchers = new Map<string, FSWatcher>();
   return {
     update(folders) {
-      const places = new Map(folders.flatMap(placesOf).map((place) => [JSON.stringify(place), place]));
+      const places = new Map(folders.flatMap(findPlaces).map((place) => [JSON.stringify(place), place]));
       for (const [key, watcher] of watchers) {
         if (places.has(key)) continue;
         watcher.close();
@@ -108,25 +108,22 @@ interface Place {
 }
 
 /** Returns the folder and its nearest existing parent, because a folder does not report its own creation or removal. */
-function placesOf(folder: string): Place[] {
-  const own = statOf(folder);
-  const places: Place[] = own?.isDirectory() === true ? [{ path: folder, identity: identityOf(own) }] : [];
+function findPlaces(folder: string): Place[] {
+  const own = identifyFolder(folder);
+  const places: Place[] = own === undefined ? [] : [{ path: folder, identity: own }];
   for (let path = folder; dirname(path) !== path; path = dirname(path)) {
-    const around = statOf(dirname(path));
-    if (around?.isDirectory() !== true) continue;
-    return [...places, { path: dirname(path), identity: identityOf(around), awaited: basename(path) }];
+    const identity = identifyFolder(dirname(path));
+    if (identity === undefined) continue;
+    return [...places, { path: dirname(path), identity, awaited: basename(path) }];
   }
   return places;
 }
 
-/** A new folder may get the inode of a removed one. */
-function identityOf({ dev, ino, birthtimeMs }: Stats): string {
-  return `${dev}:${ino}:${birthtimeMs}`;
-}
-
-function statOf(path: string): Stats | undefined {
+/** Returns undefined if there is no folder. A new folder may get the inode of a removed one. */
+function identifyFolder(path: string): string | undefined {
   try {
-    return statSync(path, { throwIfNoEntry: false });
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats?.isDirectory() ? `${stats.dev}:${stats.ino}:${stats.birthtimeMs}` : undefined;
   } catch {
     // Below a file, or not readable.
     return undefined;

@@ -2,9 +2,9 @@
 import { formatNumber } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { Adapter, ToolLimit } from "../adapters/adapter.ts";
-import type { LoadedFile } from "./audit-chain.ts";
-import { isLimitOn, type ToolFiles } from "./audit-files.ts";
-import { isEnforced, type LimitUse, measure, useOf } from "./limits.ts";
+import type { LoadedFile } from "../load-model/load-files.ts";
+import { isLimitOn, type ToolFiles } from "../load-model/tool-files.ts";
+import { isEnforced, type LimitUse, measure, measureUse } from "./limits.ts";
 
 export interface LimitReport extends LimitUse {
   readonly advice: readonly string[];
@@ -17,7 +17,7 @@ interface LimitOptions {
 }
 
 /** Returns the limits of the tool's own adapter, and the limits that a shared file's adapter lists for the tool. */
-export function limitsOf(tool: ToolFiles, adapters: readonly Adapter[]): ToolLimit[] {
+export function findLimits(tool: ToolFiles, adapters: readonly Adapter[]): ToolLimit[] {
   const ids = [tool.id, tool.limitsFrom];
   const limits = adapters.filter(({ id }) => ids.includes(id)).flatMap((adapter) => adapter.limits);
   return limits.filter((limit) => limit.scope !== "field");
@@ -32,13 +32,15 @@ export function reportLimit(
   if (limit.scope === "chain") return reportChain(limit, counted, options);
   const uses = counted.map((file) => ({
     file,
-    ...useOf(limit, { field: () => "", file: () => file.text, chains: [] }, options.counter),
+    ...measureUse(limit, { field: () => "", file: () => file.text, chains: [] }, options.counter),
   }));
   const used = Math.max(0, ...uses.map((use) => use.used));
   const over = uses.filter((use) => use.exceeded);
   return {
-    ...{ limit, used, exceeded: over.length > 0 },
-    advice: over.map((use) => sentenceOfFile(use.file, use.used, limit, options)),
+    limit,
+    used,
+    exceeded: over.length > 0,
+    advice: over.map((use) => describeExcess(use.file, use.used, limit, options)),
   };
 }
 
@@ -54,7 +56,7 @@ export function countsToward(
   return isLimitOn(path, limit, id);
 }
 
-function sentenceOfFile(
+function describeExcess(
   file: LoadedFile,
   used: number,
   limit: ToolLimit,
@@ -65,11 +67,31 @@ function sentenceOfFile(
   if (limit.kind === "warn") return `${size}; ${name} warns above ${formatNumber(limit.value)}${note}.`;
   if (limit.kind === "advice")
     return `${size}; fewer than ${formatNumber(limit.value)} are advised for ${name}${note}.`;
-  const line = lineOfLimit(file.text, limit.value, { unit: limit.unit, counter });
+  const line = findLine(file.text, limit.value, { unit: limit.unit, counter });
   const excess = used - limit.value;
   const verb = excess === 1 ? "is" : "are";
-  const lost = `the last ${amount(excess, limit)}, from line ${formatNumber(line)} on, ${fate(limit, verb)}`;
+  const lost = `the last ${amount(excess, limit)}, from line ${formatNumber(line)} on, ${describeLoss(limit, verb)}`;
   return `${size}; ${name} takes ${formatNumber(limit.value)}: ${lost}${note}.`;
+}
+
+function describeLoss(limit: ToolLimit, verb: "is" | "are"): string {
+  return isEnforced(limit) ? `${verb} lost` : "may be lost: the limit comes from a third party";
+}
+
+/** Returns the line in which a text reaches a size. */
+function findLine(text: string, size: number, by: { unit: ToolLimit["unit"]; counter: Counter }): number {
+  let [low, high] = [0, text.length];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (measure(text.slice(0, middle), by.unit, by.counter) <= size) low = middle;
+    else high = middle - 1;
+  }
+  return text.slice(0, low).split("\n").length;
+}
+
+function amount(value: number, { unit }: ToolLimit): string {
+  const noun = unit === "chars" ? "characters" : unit;
+  return `${formatNumber(value)} ${value === 1 ? noun.slice(0, -1) : noun}`;
 }
 
 /** The tool reads the files in order until it reaches the limit. It cuts the file that crosses the limit. */
@@ -86,31 +108,11 @@ function reportChain(limit: ToolLimit, files: readonly LoadedFile[], options: Li
     return room < 0;
   });
   const kept = room + sizes[cut]!;
-  const line = lineOfLimit(files[cut]!.text, kept, { unit: limit.unit, counter });
+  const line = findLine(files[cut]!.text, kept, { unit: limit.unit, counter });
   const place = `${formatNumber(kept)} of its ${amount(sizes[cut]!, limit)}, in line ${formatNumber(line)}`;
   const gone = files.slice(cut + 1).map((file) => show(file.path));
   const rest = gone.length === 0 ? "" : ` and all of ${gone.join(", ")}`;
-  const lost = `what follows there${rest} ${fate(limit, gone.length === 0 ? "is" : "are")}`;
+  const lost = `what follows there${rest} ${describeLoss(limit, gone.length === 0 ? "is" : "are")}`;
   const advice = `${total}: ${show(files[cut]!.path)} is cut after ${place}; ${lost}.`;
   return { limit, used, exceeded: true, advice: [advice] };
-}
-
-function fate(limit: ToolLimit, verb: "is" | "are"): string {
-  return isEnforced(limit) ? `${verb} lost` : "may be lost: the limit comes from a third party";
-}
-
-/** Returns the line in which a text reaches a size. */
-function lineOfLimit(text: string, size: number, by: { unit: ToolLimit["unit"]; counter: Counter }): number {
-  let [low, high] = [0, text.length];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (measure(text.slice(0, middle), by.unit, by.counter) <= size) low = middle;
-    else high = middle - 1;
-  }
-  return text.slice(0, low).split("\n").length;
-}
-
-function amount(value: number, { unit }: ToolLimit): string {
-  const noun = unit === "chars" ? "characters" : unit;
-  return `${formatNumber(value)} ${value === 1 ? noun.slice(0, -1) : noun}`;
 }

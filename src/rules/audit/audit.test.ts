@@ -8,8 +8,8 @@ import { type Counter, createCounter } from "../../core/tokens/index.ts";
 import type { Adapter } from "../adapters/adapter.ts";
 import { adapterFileSchema } from "../adapters/adapter-schema.ts";
 import { loadContent } from "../content/load-content.ts";
+import { createFileReader, type TextFile } from "../load-model/load-files.ts";
 import { type AuditedTool, audit, createRepetitionFinder } from "./audit.ts";
-import { createFileReader, type TextFile } from "./audit-chain.ts";
 
 let adapters: readonly Adapter[];
 let counter: Counter;

@@ -5,7 +5,6 @@ import type { Counter } from "../../core/tokens/index.ts";
 import { isInside, repositoryAround } from "../../host/index.ts";
 import type { Adapter, ToolLimit } from "../adapters/adapter.ts";
 import { importedPaths } from "../adapters/targets.ts";
-import { type Pack, renderContext } from "../packs/index.ts";
 import {
   type Chain,
   createFileReader,
@@ -13,9 +12,10 @@ import {
   type LoadedFile,
   loadChain,
   type TextFile,
-} from "./audit-chain.ts";
-import { knownTools, type ToolFiles } from "./audit-files.ts";
-import { countsToward, limitsOf, reportLimit } from "./audit-limits.ts";
+} from "../load-model/load-files.ts";
+import { knownTools, type ToolFiles } from "../load-model/tool-files.ts";
+import { type Pack, renderContext } from "../packs/index.ts";
+import { countsToward, findLimits, reportLimit } from "./audit-limits.ts";
 import { type LimitUse, measure } from "./limits.ts";
 
 export interface AuditReport {
@@ -81,7 +81,7 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
 }
 
 /** Returns the files of the project that a tool loads in every session. Nothing outside of the project is read. */
-export async function projectFilesOf(
+export async function readProjectFiles(
   id: string,
   { adapters, directory }: Pick<AuditOptions, "adapters" | "directory">,
 ): Promise<readonly TextFile[]> {
@@ -105,16 +105,26 @@ async function auditTool(
   const adapter = adapters.find(({ id }) => id === tool.id);
   const imports = adapter?.imports === true;
   const chain = await loadChain(tool, { ...options, imports, skills: adapter?.skills?.paths });
-  const show = (path: string) => shownPath(path, options);
+  // A path relative to the current folder. A user's file is shown below `~/`.
+  const show = (path: string) => {
+    if (isInside(path, options.root) || isInside(path, options.cwd)) return relative(options.cwd, path);
+    return isInside(path, home) ? `~/${relative(home, path)}` : path;
+  };
+  const explainVia = (file: LoadedFile) => {
+    if (file.alwaysText !== undefined) return "skill";
+    if (file.importer !== undefined) return `import of ${show(file.importer)}`;
+    const via = file.isLink ? `link to ${show(file.realPath)}` : file.scope;
+    return file.onDemand ? `${via}, on demand` : via;
+  };
   const words = { name: tool.name, counter, show };
-  const limits = limitsOf(tool, adapters).map((limit) => reportLimit(limit, chain.files, { ...words, tool }));
+  const limits = findLimits(tool, adapters).map((limit) => reportLimit(limit, chain.files, { ...words, tool }));
   const advice = await adviseChain(chain, { ...words, tool, imports, reader, repetitions, home });
   const files = chain.files.map((file) => ({
     path: show(file.path),
     bytes: file.bytes,
     tokens: file.tokens,
     ...(file.onDemand && { alwaysTokens: file.alwaysText === undefined ? 0 : counter.count(file.alwaysText) }),
-    via: viaOf(file, show),
+    via: explainVia(file),
   }));
   const tokens = files.reduce((sum, file) => sum + file.tokens, 0);
   const alwaysTokens = files.reduce((sum, file) => sum + (file.alwaysTokens ?? file.tokens), 0);
@@ -123,26 +133,20 @@ async function auditTool(
   return {
     id: tool.id,
     files,
-    ...{ tokens, alwaysTokens, onDemandTokens: tokens - alwaysTokens },
-    limits: limits.map(({ limit: { value, unit, kind, scope, evidence }, used, exceeded }) => ({
-      ...{ value, unit, kind, scope, evidence },
-      ...{ used, exceeded },
+    tokens,
+    alwaysTokens,
+    onDemandTokens: tokens - alwaysTokens,
+    limits: limits.map(({ limit, used, exceeded }) => ({
+      value: limit.value,
+      unit: limit.unit,
+      kind: limit.kind,
+      scope: limit.scope,
+      evidence: limit.evidence,
+      used,
+      exceeded,
     })),
     advice: [...limits.flatMap((limit) => limit.advice), ...advice, ...savings],
   };
-}
-
-function viaOf(file: LoadedFile, show: (path: string) => string): string {
-  if (file.alwaysText !== undefined) return "skill";
-  if (file.importer !== undefined) return `import of ${show(file.importer)}`;
-  const via = file.isLink ? `link to ${show(file.realPath)}` : file.scope;
-  return file.onDemand ? `${via}, on demand` : via;
-}
-
-/** Returns a path relative to the current folder. A user's file is shown below `~/`. */
-function shownPath(path: string, { cwd, home, root }: { cwd: string; home: string; root: string }): string {
-  if (isInside(path, root) || isInside(path, cwd)) return relative(cwd, path);
-  return isInside(path, home) ? `~/${relative(home, path)}` : path;
 }
 
 /** Input of the advice about the files that a tool loads. */
@@ -158,46 +162,42 @@ interface AdviceOptions {
 }
 
 async function adviseChain(chain: Chain, options: AdviceOptions): Promise<string[]> {
-  const { tool, name, show } = options;
+  const { tool, name, show, repetitions, home } = options;
   const empty = chain.files.filter((file) => file.text.trim() === "");
+  // A hidden file is not a loss if it repeats the other file or only imports it.
+  const losses = chain.hidden.filter(({ file, by }) => {
+    const [repetition] = repetitions.find([by, file]);
+    const isCopy =
+      repetitions.isSameText(file, by) || (repetition !== undefined && repetitions.isShareOf(repetition, file, 0.9));
+    const imports = importedPaths(file.text, { file: file.realPath, home }).includes(by.realPath);
+    return !isCopy && !imports && file.text.trim() !== "";
+  });
+  const hidden = [...new Set(losses.map(({ by }) => by))].map((by) => {
+    const paths = losses.filter((pair) => pair.by === by).map(({ file }) => show(file.path));
+    return `${show(by.path)} hides ${paths.join(" and ")}: ${name} reads only the first that it finds.`;
+  });
+  const waiting = chain.files.filter((file) => file.onDemand && file.alwaysText === undefined);
+  const tokens = waiting.reduce((sum, file) => sum + file.tokens, 0);
+  const size = `${countNoun(waiting.length, "file")} with ${countNoun(tokens, "token")}`;
+  const onDemand = `${size}: ${name} loads ${waiting.length === 1 ? "it" : "them"} only when a rule applies.`;
   return [
     ...chain.unread.map(({ path, reason }) => `${show(path)} ${reason}, so it is not counted.`),
-    ...sentencesOfHidden(chain.hidden, options),
+    ...hidden,
     ...chain.ignored.map((path) => `${show(path)} is ignored by git, and ${name} does not load ignored files.`),
     ...empty.map((file) => `${show(file.path)} is empty.`),
-    ...options.repetitions.find(chain.files).flatMap((repetition) => sentenceOfRepetition(repetition, options)),
+    ...repetitions.find(chain.files).flatMap((repetition) => describeRepetition(repetition, options)),
     ...(options.imports ? await adviseImports(chain, options) : []),
-    ...sentenceOnDemand(chain.files, options),
+    ...(waiting.length === 0 ? [] : [onDemand]),
     ...(chain.usedOtherwise && tool.otherwiseAdvice !== undefined ? [tool.otherwiseAdvice] : []),
   ];
 }
 
-function sentencesOfHidden(hidden: Chain["hidden"], options: AdviceOptions): string[] {
-  const { name, show } = options;
-  const losses = hidden.filter((pair) => isLoss(pair, options));
-  return [...new Set(losses.map(({ by }) => by))].map((by) => {
-    const paths = losses.filter((pair) => pair.by === by).map(({ file }) => show(file.path));
-    return `${show(by.path)} hides ${paths.join(" and ")}: ${name} reads only the first that it finds.`;
-  });
-}
-
-/** A hidden file is not a loss if it repeats the other file or only imports it. */
-function isLoss({ file, by }: Chain["hidden"][number], { home, repetitions }: AdviceOptions): boolean {
-  const [repetition] = repetitions.find([by, file]);
-  const isCopy =
-    repetitions.isSameText(file, by) || (repetition !== undefined && repetitions.isShareOf(repetition, file, 0.9));
-  const imports = importedPaths(file.text, { file: file.realPath, home }).includes(by.realPath);
-  return !isCopy && !imports && file.text.trim() !== "";
-}
-
-/** Fewer repeated tokens are not reported, unless the files are identical or the text is Plimsoll's block. */
-const leastTokens = 50;
-
-function sentenceOfRepetition(repetition: Repetition, { repetitions, show }: AdviceOptions): string[] {
+function describeRepetition(repetition: Repetition, { repetitions, show }: AdviceOptions): string[] {
   const { file, original, identical } = repetition;
   const tokens = repetitions.tokensOf(repetition);
   const injected = isInjected(file) && isInjected(original);
-  if (tokens < leastTokens && !identical && !injected) return [];
+  // Fewer repeated tokens are not reported, unless the files are identical or the text is Plimsoll's block.
+  if (tokens < 50 && !identical && !injected) return [];
   const [a, b] = [show(original.path), show(file.path)];
   if (file.realPath === original.realPath) return [`${a} and ${b} are the same file, and both names are loaded.`];
   const size = `about ${countNoun(tokens, "token")}`;
@@ -236,14 +236,6 @@ async function adviseImports(chain: Chain, { reader, repetitions, name, show }: 
   return advice;
 }
 
-function sentenceOnDemand(files: readonly LoadedFile[], { name }: AdviceOptions): string[] {
-  const waiting = files.filter((file) => file.onDemand && file.alwaysText === undefined);
-  if (waiting.length === 0) return [];
-  const tokens = waiting.reduce((sum, file) => sum + file.tokens, 0);
-  const size = `${countNoun(waiting.length, "file")} with ${countNoun(tokens, "token")}`;
-  return [`${size}: ${name} loads ${waiting.length === 1 ? "it" : "them"} only when a rule applies.`];
-}
-
 /** Lines that occur in two files. Copies are seldom complete, so files are compared line by line, in time linear in the
  *  text. */
 interface Repetition {
@@ -269,7 +261,7 @@ interface RepetitionFinder {
  *  once. */
 export function createRepetitionFinder(counter: Pick<Counter, "count">): RepetitionFinder {
   const { idsOf, lineOf, canonicalOf } = createLineIndex();
-  const known = new Map<string, SharedLines[]>();
+  const known = new Map<string, ReturnType<typeof compareLines>>();
   const tokens = new WeakMap<readonly string[], number>();
   const texts = new Map<string, number>();
   const isSameText = (a: TextFile, b: TextFile) =>
@@ -304,23 +296,21 @@ export function createRepetitionFinder(counter: Pick<Counter, "count">): Repetit
   };
 }
 
-interface LineIndex {
-  /** Returns a number for each line that counts, without repeats. Equal lines have equal numbers in every text. */
-  idsOf(text: string): readonly number[];
-  lineOf(id: number): string;
-  canonicalOf(text: string): string;
-}
-
-function createLineIndex(): LineIndex {
+/** Gives each line that counts a number. Equal lines have equal numbers in every text, and a text has no repeats. */
+function createLineIndex() {
   const lines: string[] = [];
   const ids = new Map<string, number>();
   const texts = new Map<string, readonly number[]>();
   const canonicals = new Map<string, string>();
-  const canonicalOf = (text: string) => {
-    const known = canonicals.get(text) ?? canonical(text);
+  const canonicalOf = (text: string): string => {
+    const body = () => text.replace(/\r\n/g, "\n").replace(/^\uFEFF?(?:---\n[\s\S]*?\n---\n)?/, "");
+    const known = canonicals.get(text) ?? body().trim();
     canonicals.set(text, known);
     return known;
   };
+  // No front matter, headings, comments, rules or our header, since unrelated files share those. Lines of less than 8
+  // characters are often equal by chance.
+  const counts = (line: string) => line.length >= 8 && !/^(?:#|<!--|```|[-=|: ]+$|Maintained by plimsoll\.)/.test(line);
   const idOf = (line: string) => {
     const known = ids.get(line) ?? lines.length;
     if (known === lines.length) {
@@ -331,25 +321,23 @@ function createLineIndex(): LineIndex {
   };
   return {
     canonicalOf,
-    lineOf: (id) => lines[id]!,
-    idsOf(text) {
-      const known = texts.get(text) ?? [...new Set(tellingLines(canonicalOf(text)).map(idOf))];
+    lineOf: (id: number): string => lines[id]!,
+    idsOf(text: string): readonly number[] {
+      const trimmed = () =>
+        canonicalOf(text)
+          .split("\n")
+          .map((line) => line.trim());
+      const known = texts.get(text) ?? [...new Set(trimmed().filter(counts).map(idOf))];
       texts.set(text, known);
       return known;
     },
   };
 }
 
-interface SharedLines {
-  /** Indexes in the list of files. */
-  readonly from: number;
-  readonly to: number;
-  readonly lines: readonly string[];
-}
-
-function compareLines(files: readonly (readonly number[])[], lineOf: LineIndex["lineOf"]): SharedLines[] {
+/** Returns the lines that two files share. `from` and `to` are indexes in the list of files. */
+function compareLines(files: readonly (readonly number[])[], lineOf: (id: number) => string) {
   const firstFile = new Map<number, number>();
-  const shared: SharedLines[] = [];
+  const shared: { readonly from: number; readonly to: number; readonly lines: readonly string[] }[] = [];
   if (files.length < 2) return shared;
   for (const [to, ids] of files.entries()) {
     const byFirst = new Map<number, string[]>();
@@ -363,27 +351,11 @@ function compareLines(files: readonly (readonly number[])[], lineOf: LineIndex["
   return shared;
 }
 
-/** Shorter lines are often equal by chance. */
-const leastLength = 8;
+/** More tokens than this in every session are heavy. Third-party: guides advise at most 200 lines, which is less. */
+const heavyTokens = 5_000;
 
-/** Returns the lines that count: no front matter, headings, comments, rules or our header, since unrelated files share
- *  those. */
-function tellingLines(canonicalText: string): string[] {
-  const lines = canonicalText.split("\n").map((line) => line.trim());
-  return lines.filter(
-    (line) => line.length >= leastLength && !/^(?:#|<!--|```|[-=|: ]+$|Maintained by plimsoll\.)/.test(line),
-  );
-}
-
-function canonical(text: string): string {
-  return text
-    .replace(/\r\n/g, "\n")
-    .replace(/^\uFEFF?(?:---\n[\s\S]*?\n---\n)?/, "")
-    .trim();
-}
-
-/** Advice for a block of Plimsoll that is too large: the line of the configuration that makes it smaller. */
-interface SavingsInput {
+/** Advises on a block of Plimsoll that is too large: the line of the configuration that makes it smaller. */
+function adviseSavings(input: {
   readonly tool: ToolFiles;
   readonly adapters: readonly Adapter[];
   readonly files: readonly LoadedFile[];
@@ -394,15 +366,13 @@ interface SavingsInput {
   readonly packs: readonly Pack[];
   readonly counter: Counter;
   show(path: string): string;
-}
-
-/** More tokens than this in every session are heavy. Third-party: guides advise at most 200 lines, which is less. */
-const heavyTokens = 5_000;
-
-function adviseSavings(input: SavingsInput): string[] {
+}): string[] {
   const { tool, files, limits, weight, counter, show } = input;
   const ours = files.flatMap((file) => {
-    const block = file.onDemand ? undefined : blockIn(file.text);
+    // Our block with its last line end, as inject counts it.
+    const inFile = /^<!-- plimsoll:start:[\s\S]*^<!-- plimsoll:end:.*(?:\r?\n)?/m;
+    const text = file.onDemand ? "" : file.text;
+    const block = /^<!-- plimsoll:owns /m.test(text) ? text : inFile.exec(text)?.[0];
     return block === undefined ? [] : { file, block, tokens: counter.count(block) };
   });
   const largest = ours.sort((a, b) => b.tokens - a.tokens)[0];
@@ -410,51 +380,44 @@ function adviseSavings(input: SavingsInput): string[] {
   const { file, block, tokens } = largest;
   const shares = limits
     .filter(({ limit, exceeded }) => exceeded && countsToward(limit, file, tool))
-    .map(({ limit, used }) => shareOf(measure(block, limit.unit, counter), { used, most: limit.value }));
-  if (weight > heavyTokens) shares.push(shareOf(tokens, { used: weight, most: heavyTokens }));
+    .map(({ limit, used }) => computeShare(measure(block, limit.unit, counter), { used, limit: limit.value }));
+  if (weight > heavyTokens) shares.push(computeShare(tokens, { used: weight, limit: heavyTokens }));
   if (shares.length === 0) return [];
   const size = `Plimsoll's block in ${show(file.path)} has ${countNoun(tokens, "token")}`;
   const writer = input.adapters.find(({ targets }) => targets.some(({ path }) => path === show(file.path)));
   // Only the budget of the adapter that writes the file has an effect on it.
   const isShared = writer !== undefined && (writer.reads.length > 0 || writer.id !== tool.id);
-  const budget = rounded(tokens * Math.min(...shares));
+  // Rounds down to two digits and zeros: nobody wants to read 2,387.
+  const exact = tokens * Math.min(...shares);
+  const step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, exact))) - 1);
+  const budget = Math.floor(exact / step) * step;
   const entry = `${writer?.id ?? tool.id}: ${budget}`;
   const whom = isShared ? `, for every tool that reads ${show(file.path)}` : "";
   const limiting = `Add \`${entry}\` to \`budgets:\` in .plimsoll/config.yaml to limit it${whom}.`;
-  const advice = budget >= leastBudget ? [`${size}. ${limiting}`] : [];
+  // A smaller budget holds no pack.
+  const advice = budget >= 100 ? [`${size}. ${limiting}`] : [];
   return [...advice, ...advisePack(block, input, { path: show(file.path), isShared })];
 }
 
-/** A smaller budget holds no pack. */
-const leastBudget = 100;
-
 /** Returns the part of our text that has room beside the other texts. */
-function shareOf(own: number, { used, most }: { readonly used: number; readonly most: number }): number {
-  return own === 0 ? 1 : Math.max(0, Math.min(1, (most - (used - own)) / own));
-}
-
-/** Rounds down to two digits and zeros: nobody wants to read 2,387. */
-function rounded(value: number): number {
-  const step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, value))) - 1);
-  return Math.floor(value / step) * step;
-}
-
-/** Returns our block in a file with its last line end, as inject counts it, or `undefined` without a block. */
-function blockIn(text: string): string | undefined {
-  if (/^<!-- plimsoll:owns /m.test(text)) return text;
-  return /^<!-- plimsoll:start:[\s\S]*^<!-- plimsoll:end:.*(?:\r?\n)?/m.exec(text)?.[0];
+function computeShare(own: number, { used, limit }: { readonly used: number; readonly limit: number }): number {
+  return own === 0 ? 1 : Math.max(0, Math.min(1, (limit - (used - own)) / own));
 }
 
 /** Names the largest pack that need not be loaded always. */
 function advisePack(
   block: string,
-  { tool, adapters, packs, counter }: SavingsInput,
+  { tool, adapters, packs, counter }: Parameters<typeof adviseSavings>[0],
   { path, isShared }: { readonly path: string; readonly isShared: boolean },
 ): string[] {
-  const sizeOf = (some: readonly Pack[]) => counter.count(renderContext(some, { title: "", verbosity: "full" }));
+  const count = (some: readonly Pack[]) => counter.count(renderContext(some, { title: "", verbosity: "full" }));
+  const text = block.replaceAll("\r\n", "\n");
   const inBlock = packs
-    .filter((pack) => !pack.base && isIn(pack, block))
-    .map((pack) => ({ pack, tokens: sizeOf([pack]) - sizeOf([]) }))
+    .filter(({ base, context }) => {
+      const core = textAt(context, "minimal").trim();
+      return !base && core !== "" && text.includes(core);
+    })
+    .map((pack) => ({ pack, tokens: count([pack]) - count([]) }))
     .sort((a, b) => b.tokens - a.tokens);
   const [largest] = inBlock;
   if (largest === undefined) return [];
@@ -467,9 +430,4 @@ function advisePack(
   const added = layer === "project" ? "" : ` with \`id: ${id}\` and \`additive: true\``;
   const scope = `\`globs:\` in .plimsoll/packs/${id}/pack.yaml${added}, such as \`globs: ["src/**"]\`,`;
   return [`${leaveOut}, and ${scope} makes ${tool.name} load it only for matching files.`];
-}
-
-function isIn({ context }: Pack, block: string): boolean {
-  const core = textAt(context, "minimal").trim();
-  return core !== "" && block.replaceAll("\r\n", "\n").includes(core);
 }

@@ -2,25 +2,24 @@
  *  whole text to a file. */
 
 import type { ContextError } from "../../core/errors.ts";
-import { type AttemptedChange, type Environment, type FileChange, findProgram } from "../../host/index.ts";
+import { type Environment, type FileChange, findProgram } from "../../host/index.ts";
 import type { Adapter } from "../adapters/adapter.ts";
 import {
+  chooseSettings,
   type DraftOptions,
   draftBody,
   emptyDraft,
   type FileDraft,
   type Settings,
-  settingsOf,
 } from "../adapters/draft-file.ts";
 import {
   changeTarget,
+  explainRefusal,
   exportTarget,
-  type FileTarget,
   type Placed,
   type Places,
   placeBody,
-  refusalOf,
-  targetFileOf,
+  readTargetState,
 } from "../adapters/targets.ts";
 import { renderContext } from "../packs/index.ts";
 
@@ -29,12 +28,10 @@ export interface ClipResult extends Settings, Omit<FileDraft, "file" | "state"> 
   readonly adapter: Adapter;
   /** The change of the file with the whole text. */
   readonly change?: FileChange;
-  readonly exported?: ExportFacts | undefined;
+  /** The state of that file, and the size that it would have now. */
+  readonly exported?: Pick<FileDraft, "state" | "bytes"> | undefined;
   readonly problem?: ContextError;
 }
-
-/** The state of the file with the whole text, and the size that it would have now. */
-type ExportFacts = Pick<FileDraft, "state" | "bytes">;
 
 export interface ClipOptions extends DraftOptions {
   readonly places: Places;
@@ -43,9 +40,12 @@ export interface ClipOptions extends DraftOptions {
 }
 
 export async function draftClip(adapter: Adapter, options: ClipOptions): Promise<ClipResult> {
-  const settings = settingsOf([adapter], options);
+  const settings = chooseSettings([adapter], options);
+  const { type, instructions } = adapter;
   const place = (body: string): Placed => {
-    const text = withInstructions(body, adapter);
+    // A file-export summary ends with the instructions, which say where the whole text is. Other instructions are for
+    // the person who pastes.
+    const text = type === "file-export" && instructions ? `${body}\n${instructions.trim()}\n` : body;
     return { bytes: () => text, file: () => text, block: () => text };
   };
   const { limits } = adapter;
@@ -57,34 +57,30 @@ export async function draftClip(adapter: Adapter, options: ClipOptions): Promise
   const whole = exportTarget(adapter, options.places);
   // The file does not depend on the clipboard's budget.
   if (whole === undefined) return result;
-  const { change, facts: exported, problem } = await writeWhole(whole, options);
-  if (problem !== undefined) return { ...result, ...emptyDraft, exported, problem };
-  return { ...result, exported, change };
-}
-
-/** A file-export summary ends with the instructions, which say where the whole text is. Other instructions are for the
- *  person who pastes. */
-function withInstructions(body: string, { type, instructions }: Adapter): string {
-  return type === "file-export" && instructions ? `${body}\n${instructions.trim()}\n` : body;
-}
-
-/** Writes all packs at full verbosity, without a budget. */
-async function writeWhole(
-  whole: FileTarget,
-  { packs, content, places, env, force, dryRun }: ClipOptions,
-): Promise<AttemptedChange<ExportFacts>> {
+  const { packs, content, places, env, force, dryRun } = options;
   const { target } = whole;
+  // All packs at full verbosity, without a budget.
   const body = renderContext(packs, { ...content, verbosity: "full" });
-  return changeTarget(whole.path, {
-    ...{ root: places.root, dryRun, env, force, targets: [target] },
+  const {
+    change,
+    facts: exported,
+    problem,
+  } = await changeTarget(whole.path, {
+    root: places.root,
+    dryRun,
+    env,
+    force,
+    targets: [target],
     plan: (current) => {
-      const state = targetFileOf(current, target);
+      const state = readTargetState(current, target);
       const after = placeBody(current, body, target).bytes();
       const facts = { state, bytes: after.length };
-      const problem = refusalOf(state, { current, target, force });
-      return problem === undefined ? { after, facts } : { problem, facts };
+      const refused = explainRefusal(state, { current, target, force });
+      return refused === undefined ? { after, facts } : { problem: refused, facts };
     },
   });
+  if (problem !== undefined) return { ...result, ...emptyDraft, exported, problem };
+  return { ...result, exported, change };
 }
 
 /** Programs that copy their standard input to the clipboard, in the order in which they are tried. */
@@ -96,32 +92,24 @@ const programs: readonly (readonly [command: string, ...args: string[]])[] = [
   ["clip.exe"],
 ];
 
-/** A program without a display may wait forever. */
-const TIMEOUT_MS = 5_000;
-
 /** Copies a text to the clipboard. Returns the name of the program that copied it, or `undefined` if no program
  *  works. */
 export async function copyToClipboard(text: string, env: Environment): Promise<string | undefined> {
-  for (const [command, ...args] of programs) {
-    const program = await findProgram(command, env);
-    if (program !== undefined && (await feed(program, args, { text, env }))) return command;
-  }
-  return undefined;
-}
-
-async function feed(
-  program: string,
-  args: readonly string[],
-  { text, env }: { text: string; env: Environment },
-): Promise<boolean> {
   // Loaded only here: most runs write files only.
   const { spawn } = await import("node:child_process");
-  return new Promise((done) => {
-    const child = spawn(program, args, { env, stdio: ["pipe", "ignore", "ignore"], timeout: TIMEOUT_MS });
-    child.on("error", () => done(false));
-    child.on("close", (code) => done(code === 0));
-    // The program may exit before it has read everything.
-    child.stdin.on("error", () => undefined);
-    child.stdin.end(text);
-  });
+  for (const [command, ...args] of programs) {
+    const program = await findProgram(command, env);
+    if (program === undefined) continue;
+    const isCopied = await new Promise<boolean>((done) => {
+      // A program without a display may wait forever.
+      const child = spawn(program, args, { env, stdio: ["pipe", "ignore", "ignore"], timeout: 5_000 });
+      child.on("error", () => done(false));
+      child.on("close", (code) => done(code === 0));
+      // The program may exit before it has read everything.
+      child.stdin.on("error", () => undefined);
+      child.stdin.end(text);
+    });
+    if (isCopied) return command;
+  }
+  return undefined;
 }

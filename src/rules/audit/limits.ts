@@ -14,29 +14,29 @@ export interface Budgets {
   /** The smallest budget in bytes. 0 without a budget, and for tokens of another counter than bytes/4. */
   readonly smallestBytes: number;
   /** A text of more bytes exceeds one of the budgets. Infinite if only a count of tokens can decide. */
-  readonly mostBytes: number;
+  readonly byteLimit: number;
   isExceeded(block: () => string): boolean;
 }
 
-export function budgetsOf(adapters: readonly Adapter[], { counter }: { readonly counter: Counter }): Budgets {
+export function readBudgets(adapters: readonly Adapter[], { counter }: { readonly counter: Counter }): Budgets {
   const maxBytes = (budget: Budget) => (budget.unit === "tokens" && counter.name !== "bytes/4" ? 0 : inBytes(budget));
   // Check every budget: bytes and counted tokens cannot be compared in advance.
-  const budgets = adapters.flatMap((adapter) => budgetOf(adapter) ?? []);
+  const budgets = adapters.flatMap((adapter) => readBudget(adapter) ?? []);
   const smallest = smallestBudget(budgets);
   return {
     smallest,
     smallestBytes: smallest === undefined ? 0 : maxBytes(smallest),
-    mostBytes: Math.min(...budgets.map((budget) => maxBytes(budget) || Infinity)),
+    byteLimit: Math.min(...budgets.map((budget) => maxBytes(budget) || Infinity)),
     isExceeded: (block) =>
       budgets.some((budget) => {
-        const most = maxBytes(budget);
-        return most > 0 ? Buffer.byteLength(block()) > most : counter.count(block()) > budget.value;
+        const limit = maxBytes(budget);
+        return limit > 0 ? Buffer.byteLength(block()) > limit : counter.count(block()) > budget.value;
       }),
   };
 }
 
 /** Uses `max_bytes` if it is set, else `max_tokens`. */
-function budgetOf({ maxBytes, maxTokens }: Adapter): Budget | undefined {
+function readBudget({ maxBytes, maxTokens }: Adapter): Budget | undefined {
   if (maxBytes !== undefined && maxBytes > 0) return { value: maxBytes, unit: "bytes" };
   if (maxTokens !== undefined && maxTokens > 0) return { value: maxTokens, unit: "tokens" };
   return undefined;
@@ -51,7 +51,7 @@ export function applyBudgets(adapters: readonly Adapter[], budgets: ToolBudgets,
   if (Object.keys(budgets).length === 0) return adapters;
   const named = (id: string) => (Object.hasOwn(budgets, id) ? budgets[id] : undefined);
   return adapters.map((adapter) => {
-    const own = named(adapter.id) ?? smallestBudget([budgetOf(adapter), named("*")]);
+    const own = named(adapter.id) ?? smallestBudget([readBudget(adapter), named("*")]);
     const readers = scope === "project" ? adapter.reads.map(named) : [];
     const { value, unit } = smallestBudget([own, ...readers]) ?? {};
     if (value === undefined) return adapter;
@@ -69,7 +69,7 @@ function inBytes({ unit, value }: Budget): number {
   return value * (unit === "tokens" ? 4 : 1);
 }
 
-/** Returns whether Plimsoll removes content for a limit: only for a hard limit that does not come from a third party.
+/** Returns whether Plimsoll removes content for a limit: only for a hard limit that does not come from a single third party.
  *  Other limits are reported. */
 export function isEnforced({ kind, evidence }: Pick<ToolLimit, "kind" | "evidence">): boolean {
   return kind === "hard" && evidence !== "third-party";
@@ -101,12 +101,12 @@ export interface LimitUse {
   readonly folder?: string | undefined;
 }
 
-export function useOf(limit: ToolLimit, texts: ReadTexts, counter: Counter): LimitUse {
+export function measureUse(limit: ToolLimit, texts: ReadTexts, counter: Counter): LimitUse {
   const own = measure(limit.scope === "field" ? texts.field() : texts.file(), limit.unit, counter);
   if (limit.scope !== "chain") return { limit, used: own, exceeded: own > limit.value };
-  const sizeOf = ({ copies, others }: MeasuredChain) => own * copies + others;
-  const heaviest = [...texts.chains].sort((a, b) => sizeOf(b) - sizeOf(a))[0];
-  const used = heaviest === undefined ? 0 : sizeOf(heaviest);
+  const sumUp = ({ copies, others }: MeasuredChain) => own * copies + others;
+  const heaviest = [...texts.chains].sort((a, b) => sumUp(b) - sumUp(a))[0];
+  const used = heaviest === undefined ? 0 : sumUp(heaviest);
   return { limit, used, exceeded: used > limit.value, folder: heaviest?.folder };
 }
 
@@ -115,20 +115,14 @@ export function useOf(limit: ToolLimit, texts: ReadTexts, counter: Counter): Lim
 export function measure(text: string, unit: ToolLimit["unit"], counter: Counter): number {
   if (unit === "bytes") return Buffer.byteLength(text);
   if (unit === "tokens") return counter.count(text);
-  return unit === "chars" ? countCharacters(text) : countLines(text);
-}
-
-function countCharacters(text: string): number {
+  if (unit === "lines") {
+    let lines = text === "" || text.endsWith("\n") ? 0 : 1;
+    for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines++;
+    return lines;
+  }
   // The search takes a fraction of the loop's time, and most texts have no pairs.
   if (!/[\udc00-\udfff]/.test(text)) return text.length;
   let pairs = 0;
   for (let at = 0; at < text.length; at++) if ((text.charCodeAt(at) & 0xfc00) === 0xdc00) pairs++;
   return text.length - pairs;
-}
-
-function countLines(text: string): number {
-  if (text === "") return 0;
-  let lines = text.endsWith("\n") ? 0 : 1;
-  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines++;
-  return lines;
 }

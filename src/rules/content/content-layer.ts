@@ -21,9 +21,9 @@ import {
   createPackSource,
   loadPackSchemas,
   nestedFolders,
+  type PackFile,
   type PackSource,
   type Profile,
-  type ProfileFile,
   packFileNames,
   packTextName,
   type Skill,
@@ -39,9 +39,7 @@ export interface LayerContent<Adapter> {
 }
 
 /** The place where a profile names a pack. */
-export interface NeededPack extends Pick<ContentProblem, "file" | "line" | "severity"> {
-  readonly id: string;
-}
+type NeededPack = Pick<ContentProblem, "file" | "line" | "severity"> & { readonly id: string };
 
 interface AdapterOptions<Adapter> {
   /** The adapters that a file of the layer changes. */
@@ -83,40 +81,38 @@ function mergeAdapter<Adapter extends { readonly id: string }>(
 
 async function readPacks(scope: ContentScope): Promise<PackSource[]> {
   const directory = join(scope.directory, "packs");
-  const folders = listContent(scope, directory)
-    .filter((entry) => entry.isDirectory() || (entry.isSymbolicLink() && leadsToDirectory(scope, entry.name)))
-    .map(({ name }) => name);
-  const found: FoundPack[] = [];
-  for (const folder of folders) {
-    const pack = await readPackFolder(scope, folder);
-    if (pack !== undefined) found.push(pack);
+  const folders = listContent(scope, directory).filter(
+    (entry) =>
+      entry.isDirectory() ||
+      (entry.isSymbolicLink() && statContent(scope, join(directory, entry.name))?.isDirectory() === true),
+  );
+  const found: { readonly id: string; readonly source: PackSource; readonly file: string; readonly line: number }[] =
+    [];
+  for (const { name } of folders) {
+    const pack = await readPackFolder(scope, name);
+    if (pack !== undefined) found.push({ ...pack, id: pack.source.id });
   }
-  return unique(
-    scope,
-    found.map((pack) => ({ ...pack, id: pack.source.id })),
-  ).map(({ source }: FoundPack) => source);
-}
-
-function leadsToDirectory(scope: ContentScope, name: string): boolean {
-  return statContent(scope, join(scope.directory, "packs", name))?.isDirectory() === true;
+  return unique(scope, found).map(({ source }) => source);
 }
 
 async function readProfiles(scope: ContentScope, needed: NeededPack[]): Promise<Profile[]> {
   const reserved = builtInProfiles.map(({ id }) => id);
-  const definitions = await readDefinitions(scope, "profiles", profileFile);
+  const definitions = await readDefinitions(
+    scope,
+    "profiles",
+    createKind("profile", (schemas) => schemas.profileFileSchema),
+  );
   return definitions.flatMap(({ value, file, line, lineOf }) => {
     for (const [index, id] of (value.only ?? []).entries())
       needed.push({ id, file, line: lineOf(["only", index]), severity: scope.strictness });
-    if (!reserved.includes(value.id)) return [createProfile(value)];
+    if (!reserved.includes(value.id)) {
+      const { id, name = id, description = "", packs = [], only } = value;
+      return [{ id, name, description, packs, ...(only !== undefined && { only }) }];
+    }
     const message = `profile "${value.id}" is built in and cannot be replaced: choose another id`;
     report(scope, { file, line, severity: scope.strictness, rule: "reserved-id", message });
     return [];
   });
-}
-
-function createProfile({ id, name, description, packs, only }: ProfileFile): Profile {
-  const profile = { id, name: name ?? id, description: description ?? "", packs: packs ?? [] };
-  return only === undefined ? profile : { ...profile, only };
 }
 
 /** In content that others maintain, a file without an id is not an adapter and may have another purpose. */
@@ -154,12 +150,19 @@ async function readDefinitions<Value extends { readonly id: string }>(
   kind: FileKind<Value>,
 ): Promise<Definition<Value>[]> {
   const definitions: Definition<Value>[] = [];
-  for (const { name, path: file } of yamlFilesIn(scope, folder)) {
+  const directory = join(scope.directory, folder);
+  const names = listContent(scope, directory).flatMap((entry) => (entry.isDirectory() ? [] : [entry.name]));
+  for (const name of names.filter((each) => each.endsWith(".yml"))) {
+    const message = `is not read: rename it to ${basename(name, ".yml")}.yaml`;
+    report(scope, { file: join(directory, name), severity: "warning", rule: "unknown-file", message });
+  }
+  for (const name of names.filter((each) => each.endsWith(".yaml"))) {
+    const file = join(directory, name);
     const document = await readContentYaml(scope, file, kind);
     if (document?.value === undefined) continue;
     const { value, lineOf } = document;
     const line = lineOf(["id"]);
-    if (value.id !== name) {
+    if (value.id !== basename(name, ".yaml")) {
       const message = `id "${value.id}" differs from the file's name: rename one of them`;
       report(scope, { file, line, severity: "warning", rule: "id-mismatch", message });
     }
@@ -185,24 +188,6 @@ function unique<Entry extends { readonly id: string; readonly file: string; read
   return [...first.values()];
 }
 
-/** Returns the YAML files directly in a folder of the layer. */
-function yamlFilesIn(scope: ContentScope, folder: string): ContentEntry[] {
-  const directory = join(scope.directory, folder);
-  const entries = listContent(scope, directory).filter((entry) => !entry.isDirectory());
-  for (const { name } of entries.filter(({ name }) => name.endsWith(".yml"))) {
-    const message = `is not read: rename it to ${basename(name, ".yml")}.yaml`;
-    report(scope, { file: join(directory, name), severity: "warning", rule: "unknown-file", message });
-  }
-  return entries
-    .filter(({ name }) => name.endsWith(".yaml"))
-    .map(({ name }) => ({ name: basename(name, ".yaml"), path: join(directory, name) }));
-}
-
-interface ContentEntry {
-  readonly name: string;
-  readonly path: string;
-}
-
 // Reads one folder of packs/: pack.yaml, texts and skills. Reports files that no reader will use.
 
 /** A kind of YAML file: how it is checked. */
@@ -213,67 +198,67 @@ interface FileKind<Value> {
   readonly load: () => Promise<z.ZodType<Value>>;
 }
 
-const packFile = kindOf("pack", (schemas) => schemas.packFileSchema);
-const samplesFile = kindOf("samples", (schemas) => schemas.samplesFileSchema);
-const knownErrorsFile = kindOf("known-errors", (schemas) => schemas.knownErrorsFileSchema);
-const learningFile = kindOf("learning", (schemas) => schemas.learningFileSchema);
-const profileFile = kindOf("profile", (schemas) => schemas.profileFileSchema);
-
-function kindOf<Value>(
+function createKind<Value>(
   shape: ShapeName,
-  schemaIn: (schemas: Awaited<ReturnType<typeof loadPackSchemas>>) => z.ZodType<Value>,
+  choose: (schemas: Awaited<ReturnType<typeof loadPackSchemas>>) => z.ZodType<Value>,
 ): FileKind<Value> {
-  return { shape, load: async () => schemaIn(await loadPackSchemas()) };
-}
-
-interface FoundPack {
-  readonly source: PackSource;
-  /** The place of the id. */
-  readonly file: string;
-  readonly line: number;
+  return { shape, load: async () => choose(await loadPackSchemas()) };
 }
 
 /** Reports all problems of all files of the pack, even if the first one already makes the pack unusable. */
-async function readPackFolder(scope: ContentScope, folder: string): Promise<FoundPack | undefined> {
+async function readPackFolder(
+  scope: ContentScope,
+  folder: string,
+): Promise<{ readonly source: PackSource; readonly file: string; readonly line: number } | undefined> {
   const directory = join(scope.directory, "packs", folder);
   const names = listContent(scope, directory).map(({ name }) => name);
   const file = join(directory, "pack.yaml");
-  if (!names.includes("pack.yaml")) return reportNoPack(scope, file, names);
-  const document = await readContentYaml(scope, file, packFile);
+  const textNames = names.filter((name) => packTextName.test(name));
+  if (!names.includes("pack.yaml")) {
+    // A folder with a pack's text and no pack.yaml is a mistake. Any other folder may have another purpose.
+    const misspelt = names.find((name) => closest(name, ["pack.yaml"]) !== undefined);
+    const severity = misspelt !== undefined || textNames.length > 0 ? "error" : "warning";
+    const advice =
+      misspelt === undefined ? "Create the file with at least an `id:` line." : `Rename ${misspelt} to pack.yaml.`;
+    const message = `is missing, so the folder is not a pack. ${advice}`;
+    return report(scope, { file, severity, rule: "missing-pack-file", message });
+  }
+  const document = await readContentYaml(
+    scope,
+    file,
+    createKind("pack", (schemas) => schemas.packFileSchema),
+  );
   const yaml = async <Value>(name: string, kind: FileKind<Value>) =>
     names.includes(name) ? (await readContentYaml(scope, join(directory, name), kind))?.value : undefined;
   const rest = {
-    texts: readTexts(scope, directory, names),
-    samples: await yaml("samples.yaml", samplesFile),
-    knownErrors: await yaml("known_errors.yaml", knownErrorsFile),
-    learning: await yaml("learning.yaml", learningFile),
+    texts: Object.fromEntries(
+      textNames.flatMap((name) => {
+        const text = readContentText(scope, join(directory, name));
+        return text === undefined ? [] : [[name, text]];
+      }),
+    ),
+    samples: await yaml(
+      "samples.yaml",
+      createKind("samples", (schemas) => schemas.samplesFileSchema),
+    ),
+    knownErrors: await yaml(
+      "known_errors.yaml",
+      createKind("known-errors", (schemas) => schemas.knownErrorsFileSchema),
+    ),
+    learning: await yaml(
+      "learning.yaml",
+      createKind("learning", (schemas) => schemas.learningFileSchema),
+    ),
     skills: names.includes("skills") ? await readSkills(scope, join(directory, "skills")) : [],
     directory,
   };
   await checkOtherFiles(scope, directory, names);
   const pack = document?.value;
   if (document === undefined || pack === undefined) return undefined;
-  const line = document.lineOf(["id"]);
-  reportOddities(scope, { file, line }, { pack, folder, lineOf: (key) => document.lineOf([key]) });
-  return { source: createPackSource({ pack, ...rest }), file, line };
-}
-
-/** A folder with a pack's text and no pack.yaml is a mistake. Any other folder may have another purpose. */
-function reportNoPack(scope: ContentScope, file: string, names: readonly string[]): undefined {
-  const misspelt = names.find((name) => closest(name, ["pack.yaml"]) !== undefined);
-  const isMeant = misspelt !== undefined || names.some((name) => packTextName.test(name));
-  const severity = isMeant ? "error" : "warning";
-  const advice =
-    misspelt === undefined ? "Create the file with at least an `id:` line." : `Rename ${misspelt} to pack.yaml.`;
-  const message = `is missing, so the folder is not a pack. ${advice}`;
-  return report(scope, { file, severity, rule: "missing-pack-file", message });
-}
-
-function readTexts(scope: ContentScope, directory: string, names: readonly string[]): Record<string, string> {
-  const texts = names
-    .filter((name) => packTextName.test(name))
-    .map((name) => [name, readContentText(scope, join(directory, name))] as const);
-  return Object.fromEntries(texts.filter((entry): entry is [string, string] => entry[1] !== undefined));
+  reportOddities(pack, folder, (key, rule, message) =>
+    report(scope, { file, line: document.lineOf([key]), severity: "warning", rule, message }),
+  );
+  return { source: createPackSource({ pack, ...rest }), file, line: document.lineOf(["id"]) };
 }
 
 /** Reads the folders in `skills/`. Links in it are not followed: its files are copied into other folders. */
@@ -282,8 +267,8 @@ async function readSkills(scope: ContentScope, directory: string): Promise<Skill
   const yaml = await loadYaml();
   return listContent(scope, directory).flatMap((entry) => {
     const folder = join(directory, entry.name);
-    const warn = (message: string) =>
-      report(scope, { file: folder, severity: "warning", rule: "skill", message }) ?? [];
+    const warn = (message: string, file = folder) =>
+      report(scope, { file, severity: "warning", rule: "skill", message }) ?? [];
     if (entry.isSymbolicLink()) return warn(linkedSkill);
     if (!entry.isDirectory()) return [];
     const files = Object.fromEntries(readSkillFiles(scope, folder, ""));
@@ -291,10 +276,11 @@ async function readSkills(scope: ContentScope, directory: string): Promise<Skill
     if (main === undefined) return warn("has no SKILL.md, so it is not a skill");
     if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(entry.name) || entry.name.length > 64)
       return warn("is left out: the name of a skill has at most 64 lower-case letters, digits and single dashes");
-    const description = descriptionOf(main, yaml);
-    if (description === undefined) {
-      const message = "the skill is left out: it needs front matter with a description";
-      return report(scope, { file: join(folder, "SKILL.md"), severity: "warning", rule: "skill", message }) ?? [];
+    const [, frontMatter = ""] = /^---\n([\s\S]*?)\n---(?:\n|$)/.exec(main) ?? [];
+    const { input } = yaml.readYaml(frontMatter);
+    const description = isPlainObject(input) && typeof input.description === "string" ? oneLine(input.description) : "";
+    if (description === "") {
+      return warn("the skill is left out: it needs front matter with a description", join(folder, "SKILL.md"));
     }
     return [{ name: entry.name, description, files }];
   });
@@ -316,25 +302,15 @@ function readSkillFiles(scope: ContentScope, folder: string, prefix: string): [s
   });
 }
 
-function descriptionOf(main: string, { readYaml }: Awaited<ReturnType<typeof loadYaml>>): string | undefined {
-  const frontMatter = /^---\n([\s\S]*?)\n---(?:\n|$)/.exec(main)?.[1];
-  const { input } = readYaml(frontMatter ?? "");
-  const description = isPlainObject(input) ? input.description : undefined;
-  return typeof description === "string" && description.trim() !== "" ? oneLine(description) : undefined;
-}
-
-const ownTexts = ["context.md", "constraints.md", "preamble.md"];
-
-const readTextName = new RegExp(`${packTextName.source}|^tips(\\.[\\w-]+)?\\.md$`, "i");
-
 /** Optional files of the format that no command uses. */
-const otherFiles = [
-  ...["resources", "tools", "mcp", "hook", "skills", "tutorials", "discovery", "paths", "youtube"],
-  ...["event-types", "event-instances", "influencers"],
-].map((name) => `${name}.yaml`);
+const otherFiles = `resources tools mcp hook skills tutorials discovery paths youtube event-types event-instances
+  influencers`
+  .split(/\s+/)
+  .map((name) => `${name}.yaml`);
 
 /** Unused files never stop a run. A broken file or a misspelled name gets a warning. */
 async function checkOtherFiles(scope: ContentScope, directory: string, names: readonly string[]): Promise<void> {
+  const isTextName = (name: string) => packTextName.test(name) || /^tips(\.[\w-]+)?\.md$/i.test(name);
   for (const name of names) {
     const file = join(directory, name);
     const warn = (rule: string, message: string, line = 1) =>
@@ -343,55 +319,35 @@ async function checkOtherFiles(scope: ContentScope, directory: string, names: re
       const { readYaml } = await loadYaml();
       const text = readContentText({ ...scope, problems: [] }, file);
       for (const { line, rule, message } of readYaml(text ?? "").problems) warn(rule, message, line);
-    } else if (/\.(md|ya?ml)$/.test(name) && !packFileNames.includes(name) && !readTextName.test(name)) {
-      const meant = didYouMean(name, [...packFileNames, ...ownTexts]);
+    } else if (/\.(md|ya?ml)$/.test(name) && !packFileNames.includes(name) && !isTextName(name)) {
+      const meant = didYouMean(name, [...packFileNames, "context.md", "constraints.md", "preamble.md"]);
       if (meant !== undefined) warn("unknown-file", `is not read. ${meant}`);
     }
   }
 }
 
-interface Oddities {
-  readonly pack: {
-    readonly id: string;
-    readonly additive?: boolean | undefined;
-    readonly additive_position?: string | undefined;
-    readonly globs?: readonly string[] | undefined;
-    readonly nested?: boolean | undefined;
-  };
-  readonly folder: string;
-  readonly lineOf: (key: string) => number;
-}
-
 function reportOddities(
-  scope: ContentScope,
-  place: { readonly file: string; readonly line: number },
-  { pack, folder, lineOf }: Oddities,
+  pack: PackFile,
+  folder: string,
+  warn: (key: keyof PackFile, rule: string, message: string) => void,
 ): void {
   if (pack.id !== folder) {
-    const message = `id "${pack.id}" differs from the folder "${folder}": rename one of them`;
-    report(scope, { ...place, severity: "warning", rule: "id-mismatch", message });
+    warn("id", "id-mismatch", `id "${pack.id}" differs from the folder "${folder}": rename one of them`);
   }
   if (pack.additive_position !== undefined && pack.additive !== true) {
-    const message = "additive_position has no effect without `additive: true`";
-    report(scope, { ...place, line: lineOf("additive_position"), severity: "warning", rule: "unused-key", message });
+    warn("additive_position", "unused-key", "additive_position has no effect without `additive: true`");
   }
   const { globs = [], nested = false } = pack;
-  for (const glob of globs.filter(hasOuterComma)) {
+  // Some tools split a text at its commas. A pack has a list instead, so there a comma is part of a file's name.
+  for (const glob of globs.filter((each) => each.replace(/\{[^{}]*\}/g, "").includes(","))) {
     const parts = glob.split(",").map((part) => JSON.stringify(part.trim()));
-    const message = `the glob "${glob}" has a comma. Write ${parts.length} globs: [${parts.join(", ")}].`;
-    report(scope, { ...place, line: lineOf("globs"), severity: "warning", rule: "glob-comma", message });
+    warn("globs", "glob-comma", `the glob "${glob}" has a comma. Write ${parts.length} globs: [${parts.join(", ")}].`);
   }
   // The globs of an additive pack may be in the layer below.
   const isMeant = globs.length > 0 || pack.additive !== true;
   if (nested && isMeant && nestedFolders({ globs, nested }).length === 0) {
-    const message = "nested has no effect, because each glob must name a folder, such as services/api/**";
-    report(scope, { ...place, line: lineOf("nested"), severity: "warning", rule: "unused-key", message });
+    warn("nested", "unused-key", "nested has no effect, because each glob must name a folder, such as services/api/**");
   }
-}
-
-/** Some tools split a text at its commas. A pack has a list instead, so there a comma is part of a file's name. */
-function hasOuterComma(glob: string): boolean {
-  return glob.replace(/\{[^{}]*\}/g, "").includes(",");
 }
 
 // Reads the files of one content layer and collects their problems. A file that cannot be used never throws, so the
@@ -415,7 +371,7 @@ const maxContentBytes = 5 * 1024 * 1024;
 function listContent(scope: ContentScope, directory: string): Dirent[] {
   try {
     if (lstatSync(directory, { throwIfNoEntry: false }) === undefined) return [];
-    if (leaves(scope, directory)) return report(scope, { file: directory, ...outsideLink }) ?? [];
+    if (leaves(scope, directory)) return [];
     const entries = listForeign(directory, scope);
     if (!Array.isArray(entries)) {
       return report(scope, { file: directory, rule: "unreadable", message: entries.reason }) ?? [];
@@ -452,20 +408,19 @@ function readContentText(scope: ContentScope, file: string): string | undefined 
 /** Returns the stats of the path, with links followed. Reports a path that cannot be used and returns `undefined`. */
 function statContent(scope: ContentScope, path: string): Stats | undefined {
   try {
-    return leaves(scope, path) ? report(scope, { file: path, ...outsideLink }) : statSync(path);
+    return leaves(scope, path) ? undefined : statSync(path);
   } catch (error) {
     return report(scope, { file: path, rule: "unreadable", message: systemReason(error) });
   }
 }
 
-function leaves({ within }: ContentScope, path: string): boolean {
-  return within !== undefined && !isInside(realpathSync(path), realpathSync(within));
+/** Returns whether a path leads out of the layer, and reports it. */
+function leaves(scope: ContentScope, path: string): boolean {
+  if (scope.within === undefined || isInside(realpathSync(path), realpathSync(scope.within))) return false;
+  const message = "is a symbolic link out of the content directory. Copy the file instead.";
+  report(scope, { file: path, rule: "outside-link", message });
+  return true;
 }
-
-const outsideLink = {
-  rule: "outside-link",
-  message: "is a symbolic link out of the content directory. Copy the file instead.",
-};
 
 /** Checks a YAML file against its schema. Reports a file that cannot be used and returns `undefined` or no value. */
 async function readContentYaml<Value>(
@@ -486,15 +441,10 @@ async function readContentYaml<Value>(
   return document;
 }
 
-interface Report {
-  readonly file: string;
-  readonly line?: number;
-  readonly severity?: Severity;
-  readonly rule: string;
-  readonly message: string;
-}
-
 /** Returns `undefined`, so a reader can end with it. */
-function report(scope: ContentScope, { line = 1, severity = "error", ...rest }: Report): undefined {
+function report(
+  scope: ContentScope,
+  { line = 1, severity = "error", ...rest }: Omit<ContentProblem, "line" | "severity"> & Partial<ContentProblem>,
+): undefined {
   scope.problems.push({ line, severity, ...rest });
 }

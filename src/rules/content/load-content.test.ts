@@ -108,7 +108,7 @@ test("loads every key and file of the format", async () => {
         expect.objectContaining({ slug: "some-course", title: "", url: "", featured: true }),
         expect.objectContaining({ slug: "4327", featured: false }),
       ],
-      ...{ globs: ["srv/**"], nested: true },
+      ...{ globs: ["srv/**"], nested: true, optional: false },
       skills: [
         {
           ...{ name: "tutorial", description: "How to learn" },

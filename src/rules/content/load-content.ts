@@ -56,13 +56,15 @@ export async function loadContent<Adapter extends { readonly id: string }>({
   spareAdapters = () => [],
   loadAdapterSchema,
 }: LoadContentOptions<Adapter>): Promise<LoadedContent<Adapter>> {
-  const outside = await outsideLayers(layers);
-  const inside = layers.filter(({ directory }) => !outside.has(directory));
-  const problems: ContentProblem[] = [
-    ...layers.flatMap(missingDirectory),
-    ...outside.values(),
-    ...inside.flatMap(misspeltNames),
-  ];
+  const problems: ContentProblem[] = layers.flatMap(reportDirectory);
+  const inside: LayerDirectory[] = [];
+  for (const layer of layers) {
+    const { directory: file, root } = layer;
+    const message = root === undefined ? undefined : await outsideReason(file, root);
+    if (message === undefined) inside.push(layer);
+    else problems.push({ file, line: 1, severity: "error", rule: "outside-link", message });
+  }
+  problems.push(...inside.flatMap(reportMisspelt));
   const loaded: (LayerContent<Adapter> & { layer: ContentLayer })[] = [];
   if (embedded !== undefined) loaded.push({ ...embedded, layer: "embedded" });
   const everyAdapter = () => [
@@ -74,7 +76,13 @@ export async function loadContent<Adapter extends { readonly id: string }>({
     const [lower, spare] = layer === "embedded" ? [[], spareAdapters()] : [lastOfEachId(everyAdapter()), []];
     loaded.push({ ...(await readContentLayer(scope, { lower, spare, loadAdapterSchema })), layer });
   }
-  problems.push(...missingPacks(loaded));
+  // Packs that a profile needs and no layer has.
+  const ids = loaded.flatMap(({ sources }) => sources.map(({ id }) => id)).sort();
+  const missing = loaded.flatMap(({ needed = [] }) => needed).filter(({ id }) => !ids.includes(id));
+  for (const { id, ...place } of missing) {
+    const advice = didYouMean(id, ids) ?? `Packs are ${[...new Set(ids)].join(", ")}.`;
+    problems.push({ ...place, rule: "unknown-profile-pack", message: `unknown pack "${id}". ${advice}` });
+  }
   return {
     packs: loaded.map(({ layer, sources }) => ({ layer, sources })),
     profiles: lastOfEachId(loaded.flatMap(({ profiles }) => profiles)),
@@ -84,29 +92,6 @@ export async function loadContent<Adapter extends { readonly id: string }>({
   };
 }
 
-/** Reports packs that a profile needs and no layer has. */
-function missingPacks(layers: readonly Pick<LayerContent<unknown>, "sources" | "needed">[]): ContentProblem[] {
-  const ids = layers.flatMap(({ sources }) => sources.map(({ id }) => id)).sort();
-  return layers
-    .flatMap(({ needed = [] }) => needed)
-    .filter(({ id }) => !ids.includes(id))
-    .map(({ id, ...place }) => {
-      const advice = didYouMean(id, ids) ?? `Packs are ${[...new Set(ids)].join(", ")}.`;
-      return { ...place, rule: "unknown-profile-pack", message: `unknown pack "${id}". ${advice}` };
-    });
-}
-
-/** Keys are directories. */
-async function outsideLayers(layers: readonly LayerDirectory[]): Promise<Map<string, ContentProblem>> {
-  const found = new Map<string, ContentProblem>();
-  for (const { directory, root } of layers) {
-    const message = root === undefined ? undefined : await outsideReason(directory, root);
-    if (message === undefined) continue;
-    found.set(directory, { file: directory, line: 1, severity: "error", rule: "outside-link", message });
-  }
-  return found;
-}
-
 const contentFolders = ["packs", "profiles", "adapters"];
 
 function hasContent({ directory }: LayerDirectory): boolean {
@@ -114,7 +99,7 @@ function hasContent({ directory }: LayerDirectory): boolean {
 }
 
 /** A directory that nobody named may be missing. Anything else in its place is a mistake. */
-function missingDirectory(layer: LayerDirectory): ContentProblem[] {
+function reportDirectory(layer: LayerDirectory): ContentProblem[] {
   const isRequired = layer.required === true;
   const found = lookAt(layer.directory);
   if (found === "directory" ? !isRequired || hasContent(layer) : found === "nothing" && !isRequired) return [];
@@ -130,23 +115,20 @@ function missingDirectory(layer: LayerDirectory): ContentProblem[] {
 const layerNames = [...contentFolders, "config.yaml", "notes.yaml", "fetched", "schemas"];
 
 /** Reports names that are close to one that is read: nothing else would ever mention them. */
-function misspeltNames({ directory }: LayerDirectory): ContentProblem[] {
+function reportMisspelt({ directory }: LayerDirectory): ContentProblem[] {
   if (lookAt(directory) !== "directory") return [];
-  return namesIn(directory).flatMap((name) => {
+  let names: string[] = [];
+  try {
+    names = readdirSync(directory).sort();
+  } catch {
+    // A directory that cannot be listed is reported when its content is read.
+  }
+  return names.flatMap((name) => {
     const meant = layerNames.includes(name) ? undefined : didYouMean(name, layerNames);
     if (meant === undefined) return [];
     const message = `is not read. ${meant}`;
     return [{ file: join(directory, name), line: 1, severity: "warning", rule: "unknown-file", message }];
   });
-}
-
-/** A directory that cannot be listed is reported when its content is read. */
-function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory).sort();
-  } catch {
-    return [];
-  }
 }
 
 /** Returns `directory`, `nothing`, or the reason why it cannot be used. */
@@ -174,11 +156,10 @@ export async function loadAnyAdapter(): Promise<z.ZodType<AdapterFile<{ id: stri
 
 // The content that ships with the package. The build compiles and checks it, so a run neither parses nor validates it.
 
-/** Relative to dist/rules/content/ and the bundled command in dist/cli/bundle/, and to src/rules/content/, where tests
- *  run. */
-const places = ["../../content.json", "../../../dist/content.json"];
-
 export function readEmbeddedContent<Adapter>(): LayerContent<Adapter> {
+  // Relative to dist/rules/content/ and the bundled command in dist/cli/bundle/, and to src/rules/content/, where tests
+  // run.
+  const places = ["../../content.json", "../../../dist/content.json"];
   const paths = places.map((place) => fileURLToPath(new URL(place, import.meta.url)));
   const path = paths.find((each) => existsSync(each));
   if (path === undefined) {

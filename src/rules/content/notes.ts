@@ -47,11 +47,18 @@ async function changeNotes(root: string, change: (list: YAMLSeq) => void): Promi
     root,
     plan: (current) => {
       const parsed = parseNotes(yaml, current === undefined ? "" : fromByteString(current), path);
-      const list = listOf(yaml, parsed, path);
+      const list = findList(yaml, parsed, path);
       const before = list.items.length;
       change(list);
       if (list.items.length === before) return { after: current, facts: parsed.notes };
-      const text = printed(parsed.document, path);
+      let text: string;
+      try {
+        // Does not wrap lines.
+        text = parsed.document.toString({ lineWidth: 0 });
+      } catch {
+        // The library throws on an alias whose anchor was removed with a note.
+        throw refused("another part of the file uses a note by its anchor. Write the text there", path);
+      }
       return { after: toByteString(text), facts: parseNotes(yaml, text, path).notes };
     },
   });
@@ -61,13 +68,8 @@ async function changeNotes(root: string, change: (list: YAMLSeq) => void): Promi
 
 type Yaml = Awaited<ReturnType<typeof loadYaml>>;
 
-interface ParsedNotes {
-  readonly document: Document;
-  readonly notes: string[];
-}
-
 /** If `notes` is not a list, the file has another purpose and is not changed. */
-function parseNotes(yaml: Yaml, text: string, path: string): ParsedNotes {
+function parseNotes(yaml: Yaml, text: string, path: string): { readonly document: Document; readonly notes: string[] } {
   const { document, input, problems, lineOf } = yaml.readYaml(text);
   const [problem] = problems;
   if (problem !== undefined || document === undefined) {
@@ -87,7 +89,7 @@ function parseNotes(yaml: Yaml, text: string, path: string): ParsedNotes {
 
 /** Returns the list in the file. A new list takes over the comments and the anchor of the empty value that it
  *  replaces. */
-function listOf(yaml: Yaml, { document, notes }: ParsedNotes, path: string): YAMLSeq {
+function findList(yaml: Yaml, { document, notes }: ReturnType<typeof parseNotes>, path: string): YAMLSeq {
   if (document.contents === null || yaml.isScalar(document.contents)) {
     const { commentBefore } = document.contents ?? {};
     document.contents = document.createNode({});
@@ -105,16 +107,6 @@ function listOf(yaml: Yaml, { document, notes }: ParsedNotes, path: string): YAM
   }
   document.set("notes", list);
   return list;
-}
-
-/** Does not wrap lines. */
-function printed(document: Document, path: string): string {
-  try {
-    return document.toString({ lineWidth: 0 });
-  } catch {
-    // The library throws on an alias whose anchor was removed with a note.
-    throw refused("another part of the file uses a note by its anchor. Write the text there", path);
-  }
 }
 
 function refused(message: string, file: string, line = 1): ContextError {

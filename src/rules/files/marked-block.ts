@@ -30,7 +30,7 @@ export type BlockSearch =
   | { readonly kind: "broken"; readonly line: number; readonly problem: string };
 
 /** Works on byte strings. `undefined` is a file that does not exist. */
-interface BlockEditor {
+export const markedBlock: {
   /** Finds the block of a section. Markers in code fences are text. Markers that do not form exactly one block are
    *  `broken`. */
   find(file: string, section: string): BlockSearch;
@@ -43,12 +43,13 @@ interface BlockEditor {
   /** Renames Plimsoll's first block to this section if the file has no block of that name. A run then continues the
    *  block that an adapter with another section left, instead of adding a second one. */
   adopt(file: string, section: string): string;
-}
-
-export const markedBlock: BlockEditor = {
+} = {
   find: findBlock,
   put: putBlock,
-  remove: removeBlock,
+  remove(file, section) {
+    const span = findSpan(file, section);
+    return { file: span === undefined ? file : withoutSpan(file, span) };
+  },
   removeWhole: removeWholeBlocks,
   adopt: adoptBlock,
 };
@@ -63,12 +64,12 @@ function findBlock(file: string, section: string): BlockSearch {
 
 function putBlock(file: string | undefined, section: string, body: string): string {
   if (file === undefined) return `${renderBlock(section, body, "\n")}\n`;
-  const span = spanOf(file, section);
+  const span = findSpan(file, section);
   if (span !== undefined) {
     const block = renderBlock(section, body, lineEndAt(file, span));
     return file.slice(0, span.start) + block + file.slice(span.end);
   }
-  const lineEnd = lineEndOf(file);
+  const lineEnd = chooseLineEnd(file);
   const block = renderBlock(section, body, lineEnd);
   // The empty line above marks a file that was empty, as opposed to a file that Plimsoll created.
   if (isBlank(file)) return file + lineEnd + block + lineEnd;
@@ -76,13 +77,8 @@ function putBlock(file: string | undefined, section: string, body: string): stri
   return file.endsWith("\n") ? file + lineEnd + block + lineEnd : file + lineEnd + lineEnd + block;
 }
 
-function removeBlock(file: string, section: string): { file: string | undefined } {
-  const span = spanOf(file, section);
-  return { file: span === undefined ? file : withoutSpan(file, span) };
-}
-
 function removeWholeBlocks(file: string, isMeant: (section: string) => boolean = () => true): string | undefined {
-  if (![...namedSections(file)].some((section) => isMeant(fromByteString(section)))) return file;
+  if (![...listSections(file)].some((section) => isMeant(fromByteString(section)))) return file;
   const meant = searchWholeBlocks(file).findLast(({ section }) => isMeant(fromByteString(section)));
   if (meant === undefined) return file;
   const rest = withoutSpan(file, meant);
@@ -90,7 +86,7 @@ function removeWholeBlocks(file: string, isMeant: (section: string) => boolean =
 }
 
 function adoptBlock(file: string, section: string): string {
-  const named = namedSections(file);
+  const named = listSections(file);
   const others = [...named].filter((name) => name !== toByteString(section));
   if (others.length === 0 || findBlock(file, section).kind !== "none") return file;
   const [block] = searchWholeBlocks(file);
@@ -111,12 +107,13 @@ function withoutSpan(file: string, span: Span): string | undefined {
   if (isBlank(before)) return after.trim() === "" ? undefined : before + withoutLeading(after, lineEnd);
   const empty = before.slice(0, -lineEnd.length);
   if (isBlank(empty) && after.trim() === "") return empty;
-  if (after === "") return withoutTail(before, lineEnd + lineEnd);
+  const separator = lineEnd + lineEnd;
+  if (after === "") return before.endsWith(separator) ? before.slice(0, -separator.length) : before;
   const rest = after.startsWith(lineEnd) ? after.slice(lineEnd.length) : after;
   return withoutSeparator(before, lineEnd) + rest;
 }
 
-function spanOf(file: string, section: string): Span | undefined {
+function findSpan(file: string, section: string): Span | undefined {
   const found = searchMarkers(file, toByteString(section));
   if (found.kind === "broken") throw new ContextError("refused_target", found.problem, { line: found.line });
   return found.kind === "block" ? found.span : undefined;
@@ -138,7 +135,7 @@ function lineEndAt(file: string, { bodyStart }: Span): string {
   return file.slice(0, bodyStart).endsWith("\r\n") ? "\r\n" : "\n";
 }
 
-function lineEndOf(file: string): string {
+function chooseLineEnd(file: string): string {
   let feeds = 0;
   let pairs = 0;
   for (let at = file.indexOf("\n"); at !== -1; at = file.indexOf("\n", at + 1)) {
@@ -159,10 +156,6 @@ function withoutSeparator(before: string, lineEnd: string): string {
   return before.endsWith(lineEnd) && (shorter.endsWith("\n") || isBlank(shorter)) ? shorter : before;
 }
 
-function withoutTail(text: string, tail: string): string {
-  return text.endsWith(tail) ? text.slice(0, -tail.length) : text;
-}
-
 /** Removes the block's line end at the top of a file, and the separator of another block below it. */
 function withoutLeading(after: string, lineEnd: string): string {
   if (after.startsWith(`${lineEnd}${lineEnd}<!-- plimsoll:start:`)) return after.slice(2 * lineEnd.length);
@@ -170,10 +163,6 @@ function withoutLeading(after: string, lineEnd: string): string {
 }
 
 // A whole file that is Plimsoll's: one line in it says so and holds the hash of the rest.
-
-/** Whether Plimsoll wrote the whole file. The ownership line shows it, and its hash shows whether a person has changed
- *  the file since. */
-type Ownership = { readonly kind: "ours"; readonly edited: boolean } | { readonly kind: "foreign" };
 
 /** Renders `preamble` (usually front matter), the ownership line, then `body`. Both are byte strings. */
 export function renderOwnedFile({ preamble, body }: { preamble: string; body: string }): string {
@@ -184,7 +173,9 @@ export function renderOwnedFile({ preamble, body }: { preamble: string; body: st
 
 /** A file is Plimsoll's only if the ownership line is exactly where Plimsoll writes it. Every other file belongs to a
  *  person. */
-export function readOwnership(file: string): Ownership {
+export function readOwnership(
+  file: string,
+): { readonly kind: "ours"; readonly edited: boolean } | { readonly kind: "foreign" } {
   const text = canonicalBody(file.startsWith("\xef\xbb\xbf") ? file.slice(3) : file);
   const top = endOfFrontMatter(text);
   const line = /^<!-- plimsoll:owns sha256=(\S*) -->\n/.exec(text.slice(top, top + 100));
@@ -237,11 +228,11 @@ export function searchWholeBlocks(file: string): readonly (Span & { readonly sec
 
 /** Returns the sections that any marker at the start of a line names, in code or not. This is quick and usually shows
  *  that there is nothing to search for. */
-function namedSections(file: string): ReadonlySet<string> {
+function listSections(file: string): ReadonlySet<string> {
   const names = new Set<string>();
   for (let at = file.indexOf(opening); at !== -1; at = file.indexOf(opening, at + opening.length)) {
     const end = file.indexOf("\n", at);
-    const line = file.slice(at, Math.min(end === -1 ? file.length : end, at + longestMarker));
+    const line = file.slice(at, Math.min(end === -1 ? file.length : end, at + maxMarkerLength));
     const section = markerPattern.exec(line.replace(/\r+$/, ""))?.[2];
     if (section !== undefined) names.add(section);
   }
@@ -300,13 +291,13 @@ const markerPattern = /^<!--\s*plimsoll:(start|end):(.+?)(?:\s+sha256=(\S*))?\s*
 function markerAt(file: string, line: Line): Marker | undefined {
   const start = line.start === 0 && file.startsWith("\xef\xbb\xbf") ? 3 : line.start;
   if (!file.startsWith("<!--", start)) return undefined;
-  const match = markerPattern.exec(file.slice(start, Math.min(line.end, start + longestMarker)));
+  const match = markerPattern.exec(file.slice(start, Math.min(line.end, start + maxMarkerLength)));
   if (match === null) return undefined;
   const [, kind, section = "", hash] = match;
   return { kind: kind === "start" ? "start" : "end", line: { ...line, start }, section, hash };
 }
 
-const longestMarker = 1_000;
+const maxMarkerLength = 1_000;
 
 /** Maps start events to end events whose text matches the hash in the start marker. Such a block is Plimsoll's as a
  *  whole: fences and markers in it say nothing about the rest of the file. */
@@ -323,14 +314,20 @@ function wholeBlocks(file: string, events: readonly Event[]): ReadonlyMap<number
   return whole;
 }
 
-interface EndSearch {
-  readonly events: readonly Event[];
-  readonly index: number;
-  readonly start: Marker;
-  readonly budget: { bytes: number; tries: number };
-}
-
-function matchingEnd(file: string, { events, index, start, budget }: EndSearch): number | undefined {
+function matchingEnd(
+  file: string,
+  {
+    events,
+    index,
+    start,
+    budget,
+  }: {
+    readonly events: readonly Event[];
+    readonly index: number;
+    readonly start: Marker;
+    readonly budget: { bytes: number; tries: number };
+  },
+): number | undefined {
   const hash = createHash("sha256");
   let from = start.line.next;
   for (let next = index + 1; next < events.length; next++) {
@@ -370,7 +367,8 @@ function visibleMarkers(events: readonly Event[], whole: ReadonlyMap<number, num
     // A marker at the start of its line ends a list item and the code in it.
     if (open === undefined || isIndented(open)) {
       open = undefined;
-      visible.push(visibleOf(event, events[whole.get(index) ?? -1]));
+      const end = events[whole.get(index) ?? -1];
+      visible.push(end === undefined ? event : { ...event, kind: "block", endLine: end.line });
     }
     index = whole.get(index) ?? index;
   }
@@ -385,10 +383,6 @@ function fenceAfter(open: Fence | undefined, fence: Fence, below: Closers): Fenc
   if (open !== undefined && !(isIndented(open) && fence.column < open.column)) return open;
   const hides = isIndented(fence) || below[fence.mark] >= fence.length;
   return fence.canOpen && hides ? fence : undefined;
-}
-
-function visibleOf(marker: Marker, end: Event | undefined): Visible {
-  return end === undefined ? marker : { ...marker, kind: "block", endLine: end.line };
 }
 
 /** The longest closing fence of each mark after an event. */

@@ -10,7 +10,9 @@ import { type JsonDocument, type JsonObject, type JsonValue, scanJson } from "./
 import { type ConfigFormat, foreignEntry, type LocatedEntry, type WiredServer } from "./wired-server.ts";
 
 export const jsonFormat: ConfigFormat = {
-  ...{ add, remove, locate },
+  add,
+  remove,
+  locate,
   renderPair: (key, value) => `${JSON.stringify(key)}: ${renderLine(value)}`,
   separator: ", ",
 };
@@ -18,15 +20,15 @@ export const jsonFormat: ConfigFormat = {
 function add(current: string | undefined, server: WiredServer): string {
   const path = [...server.keys, server.name];
   const whole = nested(path, server);
-  if (current === undefined) return `${renderSpread(whole, "", styleOf(""))}\n`;
+  if (current === undefined) return `${renderSpread(whole, "", readStyle(""))}\n`;
   const document = scanJson(current, path);
   const { root, start, endsInLineComment } = document;
   if (root === undefined) {
-    const text = renderSpread(whole, "", styleOf(current));
+    const text = renderSpread(whole, "", readStyle(current));
     // After a comment without a line break, the entry would be part of the comment.
     return endsInLineComment ? `${current.slice(0, start)}${text}${current.slice(start)}` : `${current}${text}`;
   }
-  const steps = stepsTo(root, path, document);
+  const steps = findSteps(root, path, document);
   const { object, member } = steps.at(-1)!;
   if (member === undefined) {
     const [key, ...below] = path.slice(steps.length - 1);
@@ -41,13 +43,14 @@ function remove(current: string, server: WiredServer): string | undefined {
   const path = [...server.keys, server.name];
   const document = scanJson(current, path);
   if (document.root === undefined) return current;
-  const steps = stepsTo(document.root, path, document);
+  const steps = findSteps(document.root, path, document);
   const { member } = steps.at(-1)!;
   if (member === undefined) return current;
   const { data, hasComments } = document.read(member.value);
   if (hasComments || !isDeepStrictEqual(data, server.entry)) throw foreignEntry(server, document.lineAt(member.start));
   for (const { object, member: each } of steps.toReversed()) {
-    const isOutermost = hasLineBreak(current, each!.value) || !isAlone(object, document);
+    const isAlone = object.members.length === 1 && !document.read(object).hasComments;
+    const isOutermost = hasLineBreak(current, each!.value) || !isAlone;
     if (isOutermost) return cutMember(current, object, each!);
   }
   return withoutRoot(current, document, steps[0]!);
@@ -56,12 +59,14 @@ function remove(current: string, server: WiredServer): string | undefined {
 function locate(current: string, { keys, name }: Pick<WiredServer, "keys" | "name">): LocatedEntry | undefined {
   const path = [...keys, name, "command"];
   const document = scanJson(current, path);
-  const steps = document.root === undefined ? [] : stepsTo(document.root, path, document);
+  const steps = document.root === undefined ? [] : findSteps(document.root, path, document);
   const entry = steps.length === path.length ? steps.at(-1)?.object : undefined;
   if (entry === undefined) return undefined;
   const { data } = document.read(entry);
   return {
-    ...{ start: entry.start, end: entry.end, data: data as Record<string, unknown> },
+    start: entry.start,
+    end: entry.end,
+    data: data as Record<string, unknown>,
     pair(key) {
       const member = entry.members.findLast((each) => each.key === key);
       return member && { start: member.start, end: member.value.end };
@@ -82,31 +87,24 @@ interface Step {
   readonly member: JsonMember | undefined;
 }
 
-function stepsTo(root: JsonValue, path: readonly string[], { lineAt }: Pick<JsonDocument, "lineAt">): Step[] {
+function findSteps(root: JsonValue, path: readonly string[], { lineAt }: Pick<JsonDocument, "lineAt">): Step[] {
   const steps: Step[] = [];
   let value: JsonValue = root;
   for (const [index, key] of path.entries()) {
     const { object } = value;
-    if (object === undefined) throw noObject(path.slice(0, index), lineAt(value.start));
+    if (object === undefined) {
+      const what = index === 0 ? "does not hold an object" : `${path.slice(0, index).join(".")} is not an object`;
+      throw new ContextError("unreadable_input", what, {
+        line: lineAt(value.start),
+        hint: "Repair the file and run the command again.",
+      });
+    }
     const member = object.members.findLast((each) => each.key === key);
     steps.push({ object, member });
     if (member === undefined) break;
     value = member.value;
   }
   return steps;
-}
-
-function noObject(path: readonly string[], line: number): ContextError {
-  const what = path.length === 0 ? "does not hold an object" : `${path.join(".")} is not an object`;
-  return new ContextError("unreadable_input", what, {
-    line,
-    hint: "Repair the file and run the command again.",
-  });
-}
-
-/** True if the object has no other member and no comment. */
-function isAlone(object: JsonObject, { read }: Pick<JsonDocument, "read">): boolean {
-  return object.members.length === 1 && !read(object).hasComments;
 }
 
 /** Removes the root object. Returns undefined if the whole file is ours; such a file ends in a line break. */
@@ -120,27 +118,26 @@ function withoutRoot(text: string, { root, start }: JsonDocument, step: Step): s
   return cutMember(text, step.object, step.member!);
 }
 
-interface NewMember {
-  readonly key: string;
-  readonly value: object;
-}
-
 /** Adds a member at the end of the object. `cutMember` undoes it byte for byte. */
-function insertMember(text: string, object: JsonObject, { key, value }: NewMember): string {
+function insertMember(
+  text: string,
+  object: JsonObject,
+  { key, value }: { readonly key: string; readonly value: object },
+): string {
   const { lastEnd, members } = object;
   const last = members.at(-1);
-  const { separator, indent, isSpread } = layoutOf(text, object);
-  const rendered = isSpread ? renderSpread(value, indent, styleOf(text)) : renderLine(value);
+  const { separator, indent, isSpread } = chooseLayout(text, object);
+  const rendered = isSpread ? renderSpread(value, indent, readStyle(text)) : renderLine(value);
   const member = `${separator}${JSON.stringify(key)}: ${rendered}`;
   if (last === undefined) {
     // Opens an empty object. What was between its braces stays before the closing brace.
-    const closing = lastEnd === object.start + 1 ? `${newlineOf(text)}${indentAt(text, object.start)}` : "";
-    return splice(text, { at: lastEnd, inserted: `${member}${closing}` });
+    const closing = lastEnd === object.start + 1 ? `${readStyle(text).newline}${indentAt(text, object.start)}` : "";
+    return `${text.slice(0, lastEnd)}${member}${closing}${text.slice(lastEnd)}`;
   }
   // Keeps a trailing comma, which also shows on removal that there was one.
-  if (last.commaEnd !== undefined) return splice(text, { at: lastEnd, inserted: `${member},` });
-  const added = splice(text, { at: lastEnd, inserted: member });
-  return splice(added, { at: last.value.end, inserted: "," });
+  if (last.commaEnd !== undefined) return `${text.slice(0, lastEnd)}${member},${text.slice(lastEnd)}`;
+  const { end } = last.value;
+  return `${text.slice(0, end)},${text.slice(end, lastEnd)}${member}${text.slice(lastEnd)}`;
 }
 
 /** Removes a member. */
@@ -153,40 +150,22 @@ function cutMember(text: string, { start, members }: JsonObject, member: JsonMem
     return rest.slice(0, before.commaEnd - 1) + rest.slice(before.commaEnd);
   }
   const isOpened = members.length === 1 && commaEnd === undefined && gap === start + 1;
-  const end = isOpened ? value.end + openingLength(text, { at: value.end, start }) : (commaEnd ?? value.end);
-  return text.slice(0, gap) + text.slice(end);
-}
-
-interface Layout {
-  readonly separator: string;
-  readonly indent: string;
-  readonly isSpread: boolean;
+  // The line break that was added to open an empty object.
+  const newline = text.startsWith("\r\n", value.end) ? "\r\n" : "\n";
+  const opening = `${newline}${indentAt(text, start)}`;
+  const opened = isOpened && text.startsWith(opening, value.end) ? opening.length : 0;
+  return text.slice(0, gap) + text.slice((commaEnd ?? value.end) + opened);
 }
 
 /** Follows the members before it: one on each line, or all on one line. */
-function layoutOf(text: string, { start, members, endsInLineComment }: JsonObject): Layout {
+function chooseLayout(text: string, { start, members, endsInLineComment }: JsonObject) {
   const last = members.at(-1);
   const isOnOwnLine =
     last !== undefined && hasLineBreak(text, { start: members.at(-2)?.commaEnd ?? start, end: last.start });
-  const indent = isOnOwnLine ? indentAt(text, last.start) : indentAt(text, start) + styleOf(text).unit;
+  const indent = isOnOwnLine ? indentAt(text, last.start) : indentAt(text, start) + readStyle(text).unit;
   const isSpread = isOnOwnLine || last === undefined;
-  const separator = isSpread || endsInLineComment ? `${newlineOf(text)}${indent}` : " ";
+  const separator = isSpread || endsInLineComment ? `${readStyle(text).newline}${indent}` : " ";
   return { separator, indent, isSpread };
-}
-
-function newlineOf(text: string): string {
-  return styleOf(text).newline;
-}
-
-/** Returns the length of the line break that was added to open an empty object. */
-function openingLength(text: string, { at, start }: { readonly at: number; readonly start: number }): number {
-  const newline = text.startsWith("\r\n", at) ? "\r\n" : "\n";
-  const opening = `${newline}${indentAt(text, start)}`;
-  return text.startsWith(opening, at) ? opening.length : 0;
-}
-
-function splice(text: string, { at, inserted }: { at: number; inserted: string }): string {
-  return text.slice(0, at) + inserted + text.slice(at);
 }
 
 interface JsonStyle {
@@ -196,7 +175,7 @@ interface JsonStyle {
 }
 
 /** Reads the style from the file itself. */
-function styleOf(text: string): JsonStyle {
+function readStyle(text: string): JsonStyle {
   return {
     newline: text.includes("\r\n") ? "\r\n" : "\n",
     unit: /[\r\n]([ \t]+)["/]/.exec(text)?.[1] ?? "  ",
@@ -207,16 +186,16 @@ function styleOf(text: string): JsonStyle {
 function renderLine(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(renderLine).join(", ")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  return `{ ${membersOf(value).join(", ")} }`;
+  return `{ ${renderMembers(value).join(", ")} }`;
 }
 
 /** Writes an object over several lines, with one member on each line. */
 function renderSpread(value: object, indent: string, { newline, unit }: JsonStyle): string {
-  const members = membersOf(value).join(`,${newline}${indent}${unit}`);
+  const members = renderMembers(value).join(`,${newline}${indent}${unit}`);
   return `{${newline}${indent}${unit}${members}${newline}${indent}}`;
 }
 
-function membersOf(value: object): string[] {
+function renderMembers(value: object): string[] {
   return Object.entries(value).map(([key, each]) => `${JSON.stringify(key)}: ${renderLine(each)}`);
 }
 

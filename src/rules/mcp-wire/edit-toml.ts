@@ -28,25 +28,26 @@ interface TomlServer extends WiredServer {
 function add(current: string | undefined, server: TomlServer): string {
   const table = (newline: string) => renderTable(server, newline);
   if (current === undefined) return `${table("\n")}\n`;
-  const found = entryIn(current, server);
+  const found = readEntry(current, server);
   if (found !== undefined) {
-    if (!isDeepStrictEqual(found, server.entry)) throw foreignEntry(server, lineOf(current, server));
+    if (!isDeepStrictEqual(found, server.entry)) throw foreignEntry(server, findLine(current, server));
     return current;
   }
   const newline = current.includes("\r\n") ? "\r\n" : "\n";
   const endsInBreak = current.endsWith("\n");
-  const gap = isBlank(current) ? "" : endsInBreak ? newline : newline.repeat(2);
+  const isBlank = current === "" || current === "\xef\xbb\xbf";
+  const gap = isBlank ? "" : endsInBreak ? newline : newline.repeat(2);
   const added = `${current}${gap}${table(newline)}${endsInBreak ? newline : ""}`;
   requireTable(added, server);
   return added;
 }
 
 function remove(current: string, server: TomlServer): string | undefined {
-  const found = entryIn(current, server);
+  const found = readEntry(current, server);
   if (found === undefined) return current;
-  const table = tableOf(current, server);
+  const table = findTable(current, server);
   if (table === undefined || table.hasComments || !isDeepStrictEqual(found, server.entry)) {
-    throw foreignEntry(server, lineOf(current, server));
+    throw foreignEntry(server, findLine(current, server));
   }
   const before = current.slice(0, table.start);
   const [lineBreak = ""] = /^\r?\n/.exec(current.slice(table.end)) ?? [];
@@ -58,12 +59,14 @@ function remove(current: string, server: TomlServer): string | undefined {
 }
 
 function locate(current: string, server: TomlServer): LocatedEntry | undefined {
-  const data = entryIn(current, server);
-  const table = tableOf(current, server);
+  const data = readEntry(current, server);
+  const table = findTable(current, server);
   if (table === undefined || typeof data !== "object" || data === null) return undefined;
   const { start, end } = table;
   return {
-    ...{ start, end, data: data as Record<string, unknown> },
+    start,
+    end,
+    data: data as Record<string, unknown>,
     pair: (key) =>
       scanToml(current).find(
         ({ kind, path }) => kind === "pair" && isDeepStrictEqual(path, [...server.keys, server.name, key]),
@@ -72,7 +75,7 @@ function locate(current: string, server: TomlServer): LocatedEntry | undefined {
 }
 
 /** Returns the parsed value below the keys, or undefined if there is none. */
-function entryIn(text: string, { keys, name, parse }: TomlServer): unknown {
+function readEntry(text: string, { keys, name, parse }: TomlServer): unknown {
   let value = parseToml(text, parse);
   for (const [index, key] of [...keys, name].entries()) {
     if (value === undefined) return undefined;
@@ -99,12 +102,6 @@ function parseToml(text: string, parse: Parse): unknown {
   }
 }
 
-const byteOrderMark = "\xef\xbb\xbf";
-
-function isBlank(text: string): boolean {
-  return text === "" || text === byteOrderMark;
-}
-
 function renderTable({ keys, name, entry }: WiredServer, newline: string): string {
   const quoted = (key: string) => (/^[\w-]+$/.test(key) ? key : JSON.stringify(key));
   const pairs = Object.entries(entry).map(([key, value]) => `${quoted(key)} = ${renderValue(value)}`);
@@ -118,7 +115,7 @@ function renderValue(value: WiredServer["entry"][string]): string {
 /** TOML does not allow tables below an inline table such as `mcp_servers = {}`. */
 function requireTable(text: string, server: TomlServer): void {
   try {
-    if (isDeepStrictEqual(entryIn(text, server), server.entry)) return;
+    if (isDeepStrictEqual(readEntry(text, server), server.entry)) return;
   } catch {
     // The parser's message would be about a text that is in no file.
   }
@@ -131,19 +128,13 @@ function requireTable(text: string, server: TomlServer): void {
   );
 }
 
-interface Table {
-  readonly start: number;
-  readonly end: number;
-  readonly hasComments: boolean;
-}
-
-function tableOf(text: string, server: WiredServer): Table | undefined {
+function findTable(text: string, server: WiredServer) {
   const parts = scanToml(text);
   const first = parts.findIndex((part) => isHeader(part, server));
   if (first === -1) return undefined;
   const next = parts.findIndex(({ kind }, index) => index > first && kind === "table");
   const own = parts.slice(first, next === -1 ? undefined : next);
-  const end = own.reduce((most, part) => (part.kind === "comment" ? most : Math.max(most, part.end)), 0);
+  const end = own.reduce((max, part) => (part.kind === "comment" ? max : Math.max(max, part.end)), 0);
   const lineEnd = end + /^[^\r\n]*/.exec(text.slice(end))![0].length;
   const hasComments = own.some(({ kind, start }) => kind === "comment" && start < lineEnd);
   return { start: own[0]!.start, end: lineEnd, hasComments };
@@ -153,7 +144,7 @@ function isHeader({ kind, path }: TomlPart, { keys, name }: WiredServer): boolea
   return kind === "table" && isDeepStrictEqual(path, [...keys, name]);
 }
 
-function lineOf(text: string, server: WiredServer): number | undefined {
+function findLine(text: string, server: WiredServer): number | undefined {
   const header = scanToml(text).find((each) => isHeader(each, server));
   return header && text.slice(0, header.start).split("\n").length;
 }

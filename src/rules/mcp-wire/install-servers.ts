@@ -55,7 +55,7 @@ export async function installServers(options: ServersOptions): Promise<ServerRes
   const { adapters, places, env, tools, configured } = options;
   const chosen = await chooseWired(adapters, { tools, configured, places, env });
   if (options.wrap !== undefined) return wrapServers(chosen, { ...options, wrap: options.wrap });
-  const { results, changedIds } = await eachPlace(await placesToWrite(chosen, places), {
+  const { results, changedIds } = await changeEach(await placesToWrite(chosen, places), {
     ...options,
     change: (current, { format, server }) => format.add(current, server),
   });
@@ -68,9 +68,12 @@ export async function installServers(options: ServersOptions): Promise<ServerRes
 export async function uninstallServers(options: ServersOptions): Promise<ServerResult[]> {
   const { adapters, places, env, tools } = options;
   const written = await readWrittenEntries(env);
-  const chosen = tools === undefined ? adapters : namedTools(tools, adapters, places);
+  const chosen = tools === undefined ? adapters : findTools(tools, adapters, places);
   const naming = new Set<string>();
-  const wrapped = written.all().flatMap(readWrapped);
+  const wrapped = written.all().flatMap((record): WrappedEntry[] => {
+    const value: unknown = JSON.parse(record);
+    return isPlainObject(value) && typeof value.after === "string" ? [value as unknown as WrappedEntry] : [];
+  });
   const change = (current: string | undefined, edit: Edit) => {
     const { id, path, format, server } = edit;
     if (!current?.includes(server.name)) return current;
@@ -79,10 +82,14 @@ export async function uninstallServers(options: ServersOptions): Promise<ServerR
     const unwrapped = own.reduce((text, each) => unwrap(text, each, edit), current);
     // Wrapped entries contain our name, but an entry under it may be a person's.
     const removed = own.length > 0 && !written.has(id) ? unwrapped : format.remove(unwrapped, server);
-    if (removed !== unwrapped && !written.has(id)) throw unknownEntry(server);
+    if (removed !== unwrapped && !written.has(id)) {
+      const entry = [...server.keys, server.name].join(".");
+      const message = `${entry} was not written by "plimsoll mcp install" here, so it was not changed`;
+      throw new ContextError("refused_target", message, { hint: "Remove it by hand if nobody needs it." });
+    }
     return removed;
   };
-  const { results, changedIds } = await eachPlace(placesToSearch(chosen, places), { ...options, change });
+  const { results, changedIds } = await changeEach(placesToSearch(chosen, places), { ...options, change });
   const restored = wrapped.filter(({ id }) => changedIds.includes(id)).map((each) => JSON.stringify(each));
   await written.remove([...changedIds, ...restored]);
   for (const { path, change: done } of results) {
@@ -98,11 +105,6 @@ interface WrappedEntry {
   readonly name: string;
   readonly before: string;
   readonly after: string;
-}
-
-function readWrapped(record: string): WrappedEntry[] {
-  const value: unknown = JSON.parse(record);
-  return isPlainObject(value) && typeof value.after === "string" ? [value as unknown as WrappedEntry] : [];
 }
 
 /** One result for every file that has one of the servers. Throws if no file has any. */
@@ -123,7 +125,7 @@ async function wrapServers(
   const search = placesToSearch(chosen, places);
   const present: WirePlace[] = [];
   for (const place of search) if (await exists(place.path)) present.push(place);
-  const { results, changedIds } = await eachPlace(present, { ...options, change });
+  const { results, changedIds } = await changeEach(present, { ...options, change });
   const records = [...wrapped.values()].filter(({ id }) => changedIds.includes(id));
   await (await readWrittenEntries(env)).add(records.map((each) => JSON.stringify(each)));
   const changed = results.filter(({ change: done, problem }) => problem !== undefined || done?.before !== done?.after);
@@ -143,7 +145,7 @@ function wrapEntry(
   const entry = format.locate(text, { keys: server.keys, name });
   const command = entry?.pair("command");
   if (entry === undefined || command === undefined) return undefined;
-  const words = wordsOf(entry.data);
+  const words = readWords(entry.data);
   if (words === undefined || words[0] === serverCommand) return undefined;
   refuseNamedTools(name, { rules: [...rules, text], entry: entry.data, wrap });
   const args = ["mcp", "wrap", ...(wrap.isLazy ? ["--lazy"] : []), "--", ...words];
@@ -162,15 +164,13 @@ function wrapEntry(
   };
 }
 
-function wordsOf({ command, args = [] }: Readonly<Record<string, unknown>>): string[] | undefined {
+function readWords({ command, args = [] }: Readonly<Record<string, unknown>>): string[] | undefined {
   const words: unknown[] = Array.isArray(command) ? command : [command, ...(Array.isArray(args) ? args : [undefined])];
   return words.every((word) => typeof word === "string") ? words : undefined;
 }
 
 /** Settings of an entry that name its tools. */
-const toolSettings = [
-  ...["includeTools", "excludeTools", "enabled_tools", "disabled_tools", "alwaysAllow", "autoApprove", "tools"],
-];
+const toolSettings = "includeTools excludeTools enabled_tools disabled_tools alwaysAllow autoApprove tools".split(" ");
 
 /** With --lazy the client no longer sees the tools, so rules about them would have no effect. */
 function refuseNamedTools(
@@ -216,7 +216,7 @@ export async function serverFiles(
   { adapters, places }: Pick<ServersOptions, "adapters" | "places">,
 ): Promise<string[]> {
   const files: string[] = [];
-  for (const { path } of placesToSearch(namedTools([tool], adapters, places), places)) {
+  for (const { path } of placesToSearch(findTools([tool], adapters, places), places)) {
     if (await exists(path)) files.push(path);
   }
   if (files.length > 0) return files;
@@ -243,20 +243,24 @@ interface Edit {
   readonly server: WiredServer;
 }
 
-interface EachOptions extends ServersOptions {
-  readonly change: (current: string | undefined, edit: Edit) => string | undefined;
-}
-
-async function eachPlace(
+async function changeEach(
   wirePlaces: readonly WirePlace[],
-  { places, env, dryRun, change }: EachOptions,
+  {
+    places,
+    env,
+    dryRun,
+    change,
+  }: ServersOptions & { readonly change: (current: string | undefined, edit: Edit) => string | undefined },
 ): Promise<{ results: ServerResult[]; changedIds: string[] }> {
   const results: ServerResult[] = [];
   const changedIds: string[] = [];
+  // All paths that lead to the root give the same ids.
+  const realRoot = await realpath(places.root).catch(() => places.root);
   for (const place of wirePlaces) {
     const { adapters, path, next } = place;
     try {
-      const edit = { ...(await editOf(place)), id: await entryId(path, place.key, places.root) };
+      const id = JSON.stringify([join(realRoot, relative(places.root, path)), place.key]);
+      const edit = { ...(await createEdit(place)), id };
       const options = { root: places.root, env, dryRun, change: (current?: string) => change(current, edit) };
       const done = await changeFile(path, options);
       results.push({ adapters, path, next, change: done });
@@ -270,7 +274,7 @@ async function eachPlace(
 }
 
 /** What an adapter says of its file may be wrong: then that is the file's problem. */
-async function editOf({ adapters, path, format, key }: WirePlace): Promise<Omit<Edit, "id">> {
+async function createEdit({ adapters, path, format, key }: WirePlace): Promise<Omit<Edit, "id">> {
   const keys = parseTomlKey(key);
   const tool = adapters[0]!.id;
   if (keys === undefined) {
@@ -303,7 +307,7 @@ interface WirePlace {
 async function placesToWrite(adapters: readonly Adapter[], places: Places): Promise<WirePlace[]> {
   const chosen: WirePlace[] = [];
   for (const adapter of adapters) {
-    const own = placesOf(adapter, places);
+    const own = findPlaces(adapter, places);
     const present: WirePlace[] = [];
     for (const place of own) if (await exists(place.path)) present.push(place);
     chosen.push(...(present.length > 0 ? present : own.slice(0, 1)));
@@ -313,7 +317,7 @@ async function placesToWrite(adapters: readonly Adapter[], places: Places): Prom
 
 /** Where a server can be. */
 function placesToSearch(adapters: readonly Adapter[], places: Places): WirePlace[] {
-  return eachOnce(adapters.flatMap((adapter) => placesOf(adapter, places)));
+  return eachOnce(adapters.flatMap((adapter) => findPlaces(adapter, places)));
 }
 
 interface WireChoice {
@@ -327,8 +331,8 @@ interface WireChoice {
 
 /** The tools that a new server is for: those that were asked for, else those that are in use here. */
 async function chooseWired(adapters: readonly Adapter[], choice: WireChoice): Promise<Adapter[]> {
-  if (choice.tools !== undefined) return namedTools(choice.tools, adapters, choice.places);
-  const wired = withPlace(adapters, choice.places);
+  if (choice.tools !== undefined) return findTools(choice.tools, adapters, choice.places);
+  const wired = filterWired(adapters, choice.places);
   if (choice.configured !== undefined) return wired.filter(({ id }) => choice.configured!.includes(id));
   const filter = async (isChosen: (adapter: Adapter) => Promise<boolean>): Promise<Adapter[]> => {
     const found = await Promise.all(wired.map(isChosen));
@@ -340,8 +344,8 @@ async function chooseWired(adapters: readonly Adapter[], choice: WireChoice): Pr
 }
 
 /** By id; one without a place here is wrong usage, so that it does not look done. */
-function namedTools(ids: readonly string[], adapters: readonly Adapter[], places: Places): Adapter[] {
-  const wired = withPlace(adapters, places);
+function findTools(ids: readonly string[], adapters: readonly Adapter[], places: Places): Adapter[] {
+  const wired = filterWired(adapters, places);
   return [...new Set(ids)].map((id) => {
     const adapter = wired.find((each) => each.id === id);
     if (adapter !== undefined) return adapter;
@@ -358,15 +362,15 @@ function namedTools(ids: readonly string[], adapters: readonly Adapter[], places
 
 /** The tools that can be named in a scope. */
 function wiredIds(adapters: readonly Adapter[], places: Places): string[] {
-  return withPlace(adapters, places).map(({ id }) => id);
+  return filterWired(adapters, places).map(({ id }) => id);
 }
 
-function withPlace(adapters: readonly Adapter[], places: Places): Adapter[] {
-  return adapters.filter((adapter) => placesOf(adapter, places).length > 0);
+function filterWired(adapters: readonly Adapter[], places: Places): Adapter[] {
+  return adapters.filter((adapter) => findPlaces(adapter, places).length > 0);
 }
 
 /** The places of a tool in a scope: a path under HOME is a person's, any other a project's. */
-function placesOf(adapter: Adapter, places: Places): WirePlace[] {
+function findPlaces(adapter: Adapter, places: Places): WirePlace[] {
   return adapter.mcpConfigs.flatMap(({ path, format, key = "mcpServers", next }) => {
     if (path === undefined || isGlobal(path) !== (places.scope === "global")) return [];
     const guessed = path.endsWith(".toml") ? "toml" : "json";
@@ -393,7 +397,7 @@ function eachOnce(places: readonly WirePlace[]): WirePlace[] {
 /** Its MCP file or the folder of that is there, or what else tells that people use it. */
 async function isInUse(adapter: Adapter, { places, env }: WireChoice): Promise<boolean> {
   const { scope, root } = places;
-  const files = placesOf(adapter, places).map(({ path }) => path);
+  const files = findPlaces(adapter, places).map(({ path }) => path);
   const folders = files.map(dirname).filter((folder) => folder !== root);
   const targets = scope === "project" ? adapter.targets.filter((target) => target.scope === scope) : [];
   const rules = adapter.detect.flatMap(({ path }) =>
@@ -411,20 +415,4 @@ async function isInstalled({ detect }: Adapter, { places, env }: Pick<WireChoice
     if (path !== undefined && isGlobal(path) && (await exists(resolveTargetPath(path, places)))) return true;
   }
   return false;
-}
-
-/** For an entry that equals ours but that `mcp install` did not record. */
-function unknownEntry({ keys, name }: WiredServer): ContextError {
-  const path = [...keys, name].join(".");
-  return new ContextError(
-    "refused_target",
-    `${path} was not written by "plimsoll mcp install" here, so it was not changed`,
-    { hint: "Remove it by hand if nobody needs it." },
-  );
-}
-
-/** Names an entry. All paths that lead to the root give the same name. */
-async function entryId(path: string, key: string, root: string): Promise<string> {
-  const real = await realpath(root).catch(() => root);
-  return JSON.stringify([join(real, relative(root, path)), key]);
 }

@@ -122,7 +122,9 @@ function readAddress(
 }
 
 function readProgram(name: string, entry: Entry, { env, cwd }: Place): McpServer | string {
-  const words = Array.isArray(entry.command) ? entry.command : [entry.command, ...listOf(entry.args)];
+  const words = Array.isArray(entry.command)
+    ? entry.command
+    : [entry.command, ...(Array.isArray(entry.args) ? entry.args : [])];
   const [program, ...args] = words;
   if (typeof program !== "string" || program === "") return "has neither a command nor a url";
   if (isOwnWrap(program, args)) return "is plimsoll itself";
@@ -138,10 +140,6 @@ function readProgram(name: string, entry: Entry, { env, cwd }: Place): McpServer
 function expandAll(values: unknown, env: Environment): Record<string, string> {
   const entries = isPlainObject(values) ? Object.entries(values) : [];
   return Object.fromEntries(entries.map(([key, value]) => [key, expand(String(value), env)]));
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 /** A wrap of a whole file would start itself again and again. */

@@ -11,12 +11,10 @@ export interface JsonDocument {
   /** The text ends in a `//` comment without a line break. */
   readonly endsInLineComment: boolean;
   /** Returns a value as data, and whether it contains comments. */
-  read(value: Range): { readonly data: unknown; readonly hasComments: boolean };
+  read(value: Pick<JsonValue, "start" | "end">): { readonly data: unknown; readonly hasComments: boolean };
   /** Returns the line of a place, counted from 1. */
   lineAt(at: number): number;
 }
-
-type Range = Pick<JsonValue, "start" | "end">;
 
 export interface JsonValue {
   readonly start: number;
@@ -55,13 +53,15 @@ export function scanJson(text: string, keys: readonly string[]): JsonDocument {
   if (last.kind !== "end") throw unexpected(text, last);
   const endsInLineComment = last.comment === "line" && last.gap === text.length;
   return {
-    ...{ root, start, endsInLineComment },
+    root,
+    start,
+    endsInLineComment,
     read: (value) => readValue(text, value),
-    lineAt: (at) => lineOf(text, at),
+    lineAt: (at) => countLines(text, at),
   };
 }
 
-function readValue(text: string, { start, end }: Range): ReturnType<JsonDocument["read"]> {
+function readValue(text: string, { start, end }: Pick<JsonValue, "start" | "end">): ReturnType<JsonDocument["read"]> {
   const words: string[] = [];
   let hasComments = false;
   for (let token = nextToken(text, start); token.start < end; token = nextToken(text, token.end)) {
@@ -70,15 +70,11 @@ function readValue(text: string, { start, end }: Range): ReturnType<JsonDocument
     if (isClosing && words.at(-1) === ",") words.pop();
     words.push(text.slice(token.start, token.end));
   }
-  return { data: parse(words.join("")), hasComments };
-}
-
-/** Returns the text itself if it has a wrong escape: then we did not write it. */
-function parse(words: string): unknown {
   try {
-    return JSON.parse(words);
+    return { data: JSON.parse(words.join("")), hasComments };
   } catch {
-    return words;
+    // The text itself, if it has a wrong escape: then we did not write it.
+    return { data: words.join(""), hasComments };
   }
 }
 
@@ -116,7 +112,7 @@ function scanObject(open: Token, walk: Walk): JsonValue {
 }
 
 function scanMember(name: Token, { text, keys, depth }: Walk): JsonMember {
-  const key = keyOf(text, name);
+  const key = parseKey(text, name);
   const colon = nextToken(text, name.end);
   if (colon.kind !== ":") throw unexpected(text, colon);
   const below = keys !== undefined && keys[0] === key ? keys.slice(1) : undefined;
@@ -138,7 +134,7 @@ function scanArray(open: Token, { text, depth }: Walk): JsonValue {
   return { start: open.start, end: token.end };
 }
 
-function keyOf(text: string, token: Token): string {
+function parseKey(text: string, token: Token): string {
   if (token.kind !== "string") throw unexpected(text, token);
   try {
     return JSON.parse(text.slice(token.start, token.end));
@@ -176,17 +172,16 @@ function nextToken(text: string, at: number): Token {
 /** Says what is wrong and on which line. The caller adds the file. */
 function malformed(what: string, { text, at }: { text: string; at: number }): ContextError {
   return new ContextError("unreadable_input", `is not valid JSON: ${what}`, {
-    line: lineOf(text, at),
+    line: countLines(text, at),
     hint: "Repair the file and run the command again.",
   });
 }
 
-function lineOf(text: string, at: number): number {
+function countLines(text: string, at: number): number {
   return text.slice(0, at).split(/\r\n|\r|\n/).length;
 }
 
 const spaces = /[ \t\r\n]*/y;
-const restOfLine = /[^\r\n]*/y;
 
 function skipComments(text: string, at: number): Pick<Token, "start" | "gap" | "comment"> {
   let gap = at;
@@ -194,17 +189,12 @@ function skipComments(text: string, at: number): Pick<Token, "start" | "gap" | "
   for (let start = matchEnd(spaces, text, at); ; start = matchEnd(spaces, text, gap)) {
     if (text[start] !== "/") return { start, gap, comment };
     const second = text[start + 1];
-    if (second === "/") gap = matchEnd(restOfLine, text, start);
-    else if (second === "*") gap = blockCommentEnd(text, start);
+    if (second === "/") gap = matchEnd(/[^\r\n]*/y, text, start);
+    else if (second === "*") gap = text.indexOf("*/", start + 2) + 2;
     else throw malformed('unexpected "/"', { text, at: start });
+    if (gap === 1) throw malformed("a comment does not end", { text, at: start });
     comment = second === "/" ? "line" : "block";
   }
-}
-
-function blockCommentEnd(text: string, start: number): number {
-  const end = text.indexOf("*/", start + 2);
-  if (end === -1) throw malformed("a comment does not end", { text, at: start });
-  return end + 2;
 }
 
 function isPunctuation(character: string): character is "{" | "}" | "[" | "]" | ":" | "," {

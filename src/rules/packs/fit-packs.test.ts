@@ -104,6 +104,41 @@ describe("fitPacks", () => {
     expect(fitPacks(packs, bare(21, { onOverflow: "thin" })).dropped).toEqual([{ id: "b", reason: "budget" }]);
   });
 
+  it("thins and drops the person's own packs after all others, whatever the weights", () => {
+    const packs = [
+      pack("base", "xxxxx", { base: true, layer: "embedded" }),
+      pack("a", tiered("a"), { layer: "company" }),
+      pack("own", tiered("o")),
+    ];
+    const steps = (limit: number) => {
+      const { thinned, dropped, lostOwn } = fitPacks(packs, bare(limit, { onOverflow: "thin" }));
+      return { steps: [...thinned.map(({ id, tier }) => `${id}/${tier}`), ...dropped.map(({ id }) => id)], lostOwn };
+    };
+    expect(steps(60)).toEqual({ steps: ["a/extended"], lostOwn: [] });
+    expect(steps(49)).toEqual({ steps: ["a/extended", "a/detail"], lostOwn: [] });
+    expect(steps(38)).toMatchObject({ lostOwn: [{ id: "own", tiers: ["extended"] }] });
+    expect(steps(26)).toEqual({
+      steps: ["own/extended", "own/detail", "a"],
+      lostOwn: [{ id: "own", tiers: ["detail", "extended"] }],
+    });
+    expect(steps(11)).toMatchObject({ steps: ["own/extended", "own/detail", "base", "a"] });
+    const dropping = (limit: number) => fitPacks(packs, bare(limit, { maxBytes: limit })).packs.map(({ id }) => id);
+    expect(dropping(71)).toEqual(["base", "a", "own"]);
+    expect(dropping(70)).toEqual(["base", "own"]);
+    expect(dropping(33)).toEqual(["own"]);
+  });
+
+  it("decides overlaps by the order of the packs, before it looks at layers", () => {
+    const packs = [pack("a", "aaaaa", { layer: "embedded", overlaps: ["own"] }), pack("own", "ooooo")];
+    expect(fitPacks(packs, bare(10, { maxBytes: 10 }))).toMatchObject({ text: "aaaaaooooo", dropped: [] });
+    const included = [pack("a", "aaaaa", { layer: "embedded" }), pack("own", "ooooo", { overlaps: ["a"] })];
+    expect(fitPacks(included, bare(10, { maxBytes: 10 }))).toMatchObject({
+      text: "aaaaa",
+      dropped: [{ id: "own", reason: "overlap", by: "a" }],
+      lostOwn: [],
+    });
+  });
+
   it("treats a pack's tables as part of its tiers", () => {
     const knownErrors = [{ id: "e", pattern: "p", cause: "c", fix: "f", tags: [] }];
     const withTable = pack("a", "core", { knownErrors });

@@ -58,47 +58,69 @@ export function importTexts(files: readonly InstructionFile[], { takenIds, earli
     takenIds,
   );
   const seen = createSeenTexts();
-  for (const { id, text, ...about } of earlier) if (!ids.includes(id)) seen.add(splitParts(scannedLines(text)), about);
+  for (const { id, text, ...about } of earlier) if (!ids.includes(id)) seen.add(splitParts(readLines(text)), about);
   return ordered.map(({ file, title, description, globs, nested, notes, parts: all }, index) => {
     const { parts, duplicates } = seen.without(all, globs);
     seen.add(all, { path: file.path, globs });
-    const [id, from, text] = [ids[index]!, file.path, renderParts(parts)];
-    const name = title ?? id;
-    return { id, name, description, globs, nested, from, text, isEmpty: all.length === 0, duplicates, notes };
+    const id = ids[index]!;
+    return {
+      id,
+      name: title ?? id,
+      description,
+      globs,
+      nested,
+      from: file.path,
+      text: renderParts(parts),
+      isEmpty: all.length === 0,
+      duplicates,
+      notes,
+    };
   });
 }
 
-interface Instructions extends Pick<ImportedPack, "description" | "globs" | "nested" | "notes"> {
-  readonly file: InstructionFile;
-  readonly title: string | undefined;
-  readonly parts: readonly TextPart[];
-}
-
-function readInstructions(file: InstructionFile, paths: ReadonlySet<string>): Instructions {
+function readInstructions(file: InstructionFile, paths: ReadonlySet<string>) {
   const clean = file.text.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
   const matter = readFrontMatter(clean);
-  const { globs, nested, notes } = scopeOf(file, matter);
+  const { globs, nested, notes } = decideScope(file, matter);
   const note = (line: number, text: string) => notes.push(`line ${line}: ${text}`);
-  const lines = ownLines(clean.slice(matter.length), matter.lines)
-    .filter(({ text, kind }) => kind !== "text" || !importsOneOf(text, file.path, paths))
-    .map((line) => withRootImports(line, { file, isScoped: globs.length > 0, note }))
-    .map((line) => withoutOurComments(line, note));
+  const lines: TextLine[] = [];
+  for (const line of readOwnLines(clean.slice(matter.length))) {
+    const [number, isText] = [line.number + matter.lines, line.kind === "text"];
+    const imported = isText ? /^\s*@(\S+)\s*$/.exec(line.text)?.[1] : undefined;
+    // A line that only imports a file that becomes a pack too.
+    if (imported !== undefined && paths.has(resolveBeside(file.path, imported))) continue;
+    let text = withRootImports({ ...line, number }, { file, isScoped: globs.length > 0, note });
+    // Comments that Plimsoll acts on become text: whoever wrote the file may have meant another tool, or copied them.
+    const start = isText ? text.search(ourComment) : -1;
+    // A quotation or inline code shows a comment on purpose, and nothing acts on it.
+    if (start !== -1 && !/[`>]/.test(text.slice(0, start))) {
+      note(number, "a comment that Plimsoll would act on is now plain text, with &lt; at its start");
+      text = text.replace(new RegExp(ourComment, "g"), "&lt;!--");
+    }
+    lines.push({ text, kind: line.kind, number });
+  }
   const parts = splitParts(lines);
   const title = parts.find(({ level }) => level === 1)?.text || undefined;
   const { description = `Imported from ${file.path}` } = matter;
   return { file, title, description, globs, nested, notes, parts };
 }
 
-type Note = (line: number, text: string) => void;
-
 /** `@rules.md` means a file beside the one that says so. Its text moves to other files, so the path starts at the root. */
 function withRootImports(
   line: TextLine,
-  { file, isScoped, note }: { readonly file: InstructionFile; readonly isScoped: boolean; readonly note: Note },
-): TextLine {
-  if (line.kind !== "text" || !line.text.includes("@")) return line;
-  const text = line.text.replace(/`[^`]*`|(?<=^|\s)@[\w./-]*\w/g, (written) => {
-    const target = written.startsWith("@") ? besideOf(file.path, written.slice(1)) : undefined;
+  {
+    file,
+    isScoped,
+    note,
+  }: {
+    readonly file: InstructionFile;
+    readonly isScoped: boolean;
+    readonly note: (line: number, text: string) => void;
+  },
+): string {
+  if (line.kind !== "text") return line.text;
+  return line.text.replace(/`[^`]*`|(?<=^|\s)@[\w./-]*\w/g, (written) => {
+    const target = written.startsWith("@") ? resolveBeside(file.path, written.slice(1)) : undefined;
     if (target === undefined || !file.imports.includes(target)) return written;
     const isMoved = written.replace(/^@(?:\.\/)*/, "") !== target;
     const moved = isMoved ? `${written} is now @${target}, a path from the project's root` : `${written} is kept`;
@@ -106,16 +128,6 @@ function withRootImports(
     if (isMoved || isScoped) note(line.number, isScoped ? `${moved}. ${advice}` : moved);
     return isMoved ? `@${target}` : written;
   });
-  return text === line.text ? line : { ...line, text };
-}
-
-/** Comments that Plimsoll acts on become text: whoever wrote the file may have meant another tool, or copied them. */
-function withoutOurComments(line: TextLine, note: Note): TextLine {
-  const start = line.kind === "text" ? line.text.search(ourComment) : -1;
-  // A quotation or inline code shows a comment on purpose, and nothing acts on it.
-  if (start === -1 || /[`>]/.test(line.text.slice(0, start))) return line;
-  note(line.number, "a comment that Plimsoll would act on is now plain text, with &lt; at its start");
-  return { ...line, text: line.text.replace(new RegExp(ourComment, "g"), "&lt;!--") };
 }
 
 const ourComment = /<!--(?=\s*(?:sync:fetch|verbosity\s*:|plimsoll:))/;
@@ -127,22 +139,20 @@ interface TextLine {
 }
 
 /** Reads the lines as Markdown. Lines of Plimsoll's own blocks are blank. */
-function ownLines(text: string, linesAbove: number): TextLine[] {
-  let lines = scannedLines(text);
+function readOwnLines(text: string): TextLine[] {
+  let lines = readLines(text);
   // A fence in a block may hide the rest, so the rest is read again.
-  for (let round = 0; round < mostRounds; round++) {
-    const blocks = ownBlocks(lines);
+  for (let round = 0; round < 8; round++) {
+    const blocks = findOwnBlocks(lines);
     if (blocks.length === 0) break;
     const texts = lines.map((line) => line.text);
     for (const { start, end } of blocks) texts.fill("", start, end + 1);
-    lines = scannedLines(texts.join("\n"));
+    lines = readLines(texts.join("\n"));
   }
-  return lines.map((line) => ({ ...line, number: line.number + linesAbove }));
+  return lines;
 }
 
-const mostRounds = 8;
-
-function scannedLines(text: string): TextLine[] {
+function readLines(text: string): TextLine[] {
   const lines: TextLine[] = [];
   scanLines(text, ({ start, end, number }, kind) => {
     lines.push({ text: text.slice(start, end), kind, number });
@@ -150,15 +160,10 @@ function scannedLines(text: string): TextLine[] {
   return lines;
 }
 
-interface OwnBlock {
-  readonly start: number;
-  readonly end: number;
-}
-
 /** Finds blocks, edited or not. Markers in code are examples. */
-function ownBlocks(lines: readonly TextLine[]): OwnBlock[] {
-  const blocks: OwnBlock[] = [];
-  const ends = endMarkers(lines);
+function findOwnBlocks(lines: readonly TextLine[]): { readonly start: number; readonly end: number }[] {
+  const ends = findEndMarkers(lines);
+  const blocks: { readonly start: number; readonly end: number }[] = [];
   for (const [start, { kind, text }] of lines.entries()) {
     const section = kind === "text" ? /^<!-- plimsoll:start:(\S+)/.exec(text)?.[1] : undefined;
     const places = section === undefined ? undefined : ends.get(section);
@@ -171,26 +176,21 @@ function ownBlocks(lines: readonly TextLine[]): OwnBlock[] {
 }
 
 /** Maps a section to the lines of its end markers, last first. */
-function endMarkers(lines: readonly TextLine[]): Map<string, number[]> {
+function findEndMarkers(lines: readonly TextLine[]): Map<string, number[]> {
   const ends = new Map<string, number[]>();
   for (let index = lines.length - 1; index >= 0; index--) {
     const section = /^<!-- plimsoll:end:(\S+) -->\s*$/.exec(lines[index]!.text)?.[1];
-    if (section === undefined) continue;
-    const places = ends.get(section) ?? [];
-    places.push(index);
-    ends.set(section, places);
+    if (section !== undefined)
+      ends
+        .set(section, ends.get(section) ?? [])
+        .get(section)!
+        .push(index);
   }
   return ends;
 }
 
-/** Whether a line only imports a file that becomes a pack too. */
-function importsOneOf(line: string, path: string, paths: ReadonlySet<string>): boolean {
-  const name = /^\s*@(\S+)\s*$/.exec(line)?.[1];
-  return name !== undefined && paths.has(besideOf(path, name));
-}
-
 /** Returns the path that a name means in a file. */
-function besideOf(path: string, name: string): string {
+function resolveBeside(path: string, name: string): string {
   const parts = path.split("/").slice(0, -1);
   for (const part of name.split("/")) {
     if (part === "..") parts.pop();
@@ -206,7 +206,15 @@ function splitParts(lines: readonly TextLine[]): TextPart[] {
   let isAfterBlank = false;
   const close = () => {
     const [first] = open;
-    if (first !== undefined) parts.push(partOf(open, isAfterBlank));
+    if (first !== undefined) {
+      const text = open.map((line) => line.text).join("\n");
+      parts.push({
+        ...(readHeading(open) ?? { text: text.trimEnd() }),
+        line: first.number,
+        isCode: open.some(({ kind }) => kind !== "text"),
+        isAfterBlank,
+      });
+    }
     open = [];
     isAfterBlank = false;
   };
@@ -216,30 +224,23 @@ function splitParts(lines: readonly TextLine[]): TextPart[] {
     else if (isBlank) {
       close();
       isAfterBlank = true;
-    } else if (startsPart(line, open)) {
+    } else if (
+      open.length === 0 ||
+      (line.kind === "text" && /^(?:[-*+][ \t]| {0,3}#{1,6}(?:[ \t]|$))/.test(line.text))
+    ) {
       const wasBlank: boolean = open.length === 0 && isAfterBlank;
       close();
       isAfterBlank = wasBlank;
       open = [line];
     } else open.push(line);
-    if (headingOf(open) !== undefined) close();
+    if (readHeading(open) !== undefined) close();
   }
   close();
   return parts;
 }
 
-function partOf(lines: readonly TextLine[], isAfterBlank: boolean): TextPart {
-  const [first] = lines;
-  const heading = headingOf(lines);
-  const text = lines.map((line) => line.text).join("\n");
-  return {
-    ...(heading ?? { text: text.trimEnd() }),
-    ...{ line: first!.number, isCode: lines.some(({ kind }) => kind !== "text"), isAfterBlank },
-  };
-}
-
 /** `## Title`, or a line of text above a line of `=` or `-`. */
-function headingOf(lines: readonly TextLine[]): { readonly level: number; readonly text: string } | undefined {
+function readHeading(lines: readonly TextLine[]): { readonly level: number; readonly text: string } | undefined {
   const [first, second] = lines;
   if (first?.kind !== "text" || lines.length > 2) return undefined;
   const marks = lines.length === 1 ? /^ {0,3}(#{1,6})(?=[ \t]|$)/.exec(first.text) : null;
@@ -254,27 +255,20 @@ function headingOf(lines: readonly TextLine[]): { readonly level: number; readon
 
 const listMark = /^(?:[-*+]|\d{1,9}[.)])[ \t]/;
 
-function startsPart({ text, kind }: TextLine, open: readonly TextLine[]): boolean {
-  if (open.length === 0) return true;
-  return kind === "text" && (/^[-*+][ \t]/.test(text) || /^ {0,3}#{1,6}(?:[ \t]|$)/.test(text));
-}
-
 /** Whether the text after a blank line belongs to the item of a list above it. */
 function continuesList(open: readonly TextLine[], lines: readonly TextLine[], blank: number): boolean {
   const [first] = open;
   if (first?.kind !== "text" || !listMark.test(first.text)) return false;
-  const next = lines.slice(blank, blank + mostBlankLines).find(({ text }) => text.trim() !== "");
+  const next = lines.slice(blank, blank + 8).find(({ text }) => text.trim() !== "");
   return next !== undefined && /^(?: {2}|\t)/.test(next.text);
 }
-
-const mostBlankLines = 8;
 
 /** The block has a title of level 1, so a pack's headings start at level 2. */
 function renderParts(parts: readonly TextPart[]): string {
   const shift = parts.some(({ level }) => level === 1) ? 1 : 0;
   const texts = parts.map(({ level, text, isAfterBlank }, index) => {
-    const shown = level === undefined ? text : `${"#".repeat(Math.min(6, level + shift))} ${text}`.trimEnd();
-    return `${index > 0 && isAfterBlank ? "\n" : ""}${shown}\n`;
+    const line = level === undefined ? text : `${"#".repeat(Math.min(6, level + shift))} ${text}`.trimEnd();
+    return `${index > 0 && isAfterBlank ? "\n" : ""}${line}\n`;
   });
   return texts.join("");
 }
@@ -297,13 +291,21 @@ function readFrontMatter(text: string): FrontMatter {
   const values = readValues(body);
   const first = (key: string) => unquoted(values.get(key)?.[0] ?? "");
   const written = globKeys.flatMap((key) => (values.get(key) ?? []).map((value) => ({ key, value })));
-  const patterns = written.flatMap(({ value }) => (isMalformed(value) ? [] : splitGlobs(value)));
+  // `["a", "b"]`, `a, b` and `{a,b}/**`. A comma in braces belongs to the pattern.
+  const patterns = written
+    .filter(({ value }) => !isMalformed(value))
+    .map(({ value }) => unquoted(value.slice(0, 4_000).replace(/^\[(.*)\]$/, "$1")))
+    .flatMap((plain) => plain.match(/(?:\{[^}]*\}|[^,])+/g) ?? [])
+    .map((glob) => unquoted(glob.trim()))
+    .filter((glob) => glob !== "");
   const isForced = /^true$/i.test(first("alwaysApply"));
-  const isAlways = isForced || patterns.some((glob) => everyFile.test(glob));
+  const isAlways = isForced || patterns.some((glob) => /^\*\*(?:\/\*)?$/.test(glob));
   const malformed = written
     .filter(({ value }) => isMalformed(value))
     .map(({ key, value }) => `"${key}: ${value.slice(0, 60)}" in the front matter cannot be read and is left out`);
-  if (whole === "" && /^---[ \t]*\n[A-Za-z_]+[ \t]*:/.test(text)) malformed.push(noEnd);
+  if (whole === "" && /^---[ \t]*\n[A-Za-z_]+[ \t]*:/.test(text)) {
+    malformed.push("its front matter has no end, so it is imported as text");
+  }
   return {
     length: whole.length,
     lines: whole.split("\n").length - 1,
@@ -332,8 +334,6 @@ function readValues(body: string): ReadonlyMap<string, readonly string[]> {
   return values;
 }
 
-const noEnd = "its front matter has no end, so it is imported as text";
-
 function isExclusion(glob: string): boolean {
   return glob.startsWith("!");
 }
@@ -344,7 +344,6 @@ function unusable(glob: string): string {
 
 /** Cursor, Continue and Devin; Copilot; Claude Code and Cline; Kiro. */
 const globKeys = ["globs", "applyTo", "paths", "fileMatchPattern"];
-const everyFile = /^\*\*(?:\/\*)?$/;
 
 /** Whether a bracket, brace or quote has no partner. */
 function isMalformed(written: string): boolean {
@@ -353,26 +352,15 @@ function isMalformed(written: string): boolean {
   return hasOddQuote || count("[") !== count("]") || count("{") !== count("}");
 }
 
-/** `["a", "b"]`, `a, b` and `{a,b}/**`. A comma in braces belongs to the pattern. */
-function splitGlobs(written: string): string[] {
-  const plain = unquoted(written.slice(0, longestGlobs).replace(/^\[(.*)\]$/, "$1"));
-  return (plain.match(/(?:\{[^}]*\}|[^,])+/g) ?? []).map((glob) => unquoted(glob.trim())).filter((glob) => glob !== "");
-}
-
-const longestGlobs = 4_000;
-
 function unquoted(text: string): string {
   return /^(["'])([^"']*)\1$/.exec(text)?.[2] ?? text;
 }
 
-interface PackScope {
-  readonly globs: readonly string[];
-  readonly nested: boolean;
-  readonly notes: string[];
-}
-
 /** Returns the files that a pack is about, and what its author should know. */
-function scopeOf({ folder }: InstructionFile, { globs: patterns, problems, isOnDemand }: FrontMatter): PackScope {
+function decideScope(
+  { folder }: InstructionFile,
+  { globs: patterns, problems, isOnDemand }: FrontMatter,
+): { readonly globs: readonly string[]; readonly nested: boolean; readonly notes: string[] } {
   const written = patterns.map((glob) => glob.replace(/^(?:\.?\/)+/, ""));
   const leftOut = written.filter((glob) => !packGlob.test(glob));
   const below = (glob: string) => (folder === "" ? glob : `${folder}/${glob}`);

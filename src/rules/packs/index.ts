@@ -1,4 +1,12 @@
-export type { LintFinding, PackBudget } from "./lint-packs.ts";
+export {
+  type FetchFormat,
+  type FetchMarker,
+  findFetchMarkers,
+  headingsBelow,
+  type ReplacedMarkers,
+  replaceFetchMarkers,
+} from "./fetch-markers.ts";
+export type { PackBudget } from "./lint-packs.ts";
 export { mergeLayers, type PackLayer } from "./merge-packs.ts";
 export {
   builtInProfiles,
@@ -14,7 +22,7 @@ export {
 
 export {
   createPackSource,
-  type ProfileFile,
+  type PackFile,
   packFileNames,
   packTextName,
 } from "./read-pack.ts";

@@ -3,15 +3,14 @@
 import { Buffer } from "../../core/bytes.ts";
 import {
   didYouMean,
-  findFetchMarkers,
   firstWarnings,
   type Line,
-  type LineKind,
   parseSegments,
   scanLines,
   textAt,
   type Verbosity,
 } from "../../core/text/index.ts";
+import { findFetchMarkers } from "./fetch-markers.ts";
 import type { Pack, PackSource, Profile } from "./pack.ts";
 
 /** Returns all findings in a fixed order. */
@@ -26,10 +25,8 @@ export function lintPacks(input: LintInput): LintFinding[] {
   ];
 }
 
-type OverlapInput = Pick<LintInput, "packs" | "sources" | "profiles" | "knownIds">;
-
 /** Reports ids that no pack has, packs that overlap themselves, and circles of packs that replace each other. */
-function lintOverlaps(input: OverlapInput): LintFinding[] {
+function lintOverlaps(input: LintInput): LintFinding[] {
   const unknown = input.sources.flatMap((source) =>
     source.overlaps.flatMap((id, index) => {
       const message = id === source.id ? "overlaps itself. Remove the line." : unknownPack(id, input);
@@ -41,7 +38,7 @@ function lintOverlaps(input: OverlapInput): LintFinding[] {
   return [...unknown, ...lintCycles(input)];
 }
 
-function lintProfiles(input: OverlapInput): LintFinding[] {
+function lintProfiles(input: LintInput): LintFinding[] {
   return input.profiles.flatMap((profile) =>
     profile.packs.flatMap(({ id }, index) => {
       const message = unknownPack(id, input);
@@ -52,43 +49,48 @@ function lintProfiles(input: OverlapInput): LintFinding[] {
   );
 }
 
-function unknownPack(id: string, { packs, knownIds }: OverlapInput): string | undefined {
+function unknownPack(id: string, { packs, knownIds }: LintInput): string | undefined {
   const ids = [...packs.map((pack) => pack.id), ...knownIds];
   if (ids.includes(id)) return undefined;
   return `no pack has the id "${id}". ${didYouMean(id, ids) ?? "Remove it, or add the pack."}`;
 }
 
-function lintCycles({ packs, sources }: OverlapInput): LintFinding[] {
-  return findCycles(packs).flatMap((cycle) => {
-    const place = placeOfCycle(cycle, sources);
-    const path = [...cycle, cycle[0]].join(" → ");
+/** Reports the shortest circles of at least two packs. Each circle starts with its smallest id, and a pack is in at most
+ *  one circle. */
+function lintCycles({ packs, sources }: LintInput): LintFinding[] {
+  const overlapsById = new Map(packs.map(({ id, overlaps }) => [id, overlaps.filter((each) => each !== id)]));
+  const seen = new Set<string>();
+  const findings: LintFinding[] = [];
+  for (const start of [...overlapsById.keys()].sort()) {
+    const cycle = seen.has(start) ? undefined : shortestCycle(start, overlapsById);
+    if (cycle === undefined) continue;
+    for (const id of cycle) seen.add(id);
+    const path = [...cycle, start].join(" → ");
     const why = "Each pack names the next one as its replacement, so only their order decides which one is kept.";
     const message = `overlaps form a circle: ${path}. ${why} Keep only the lines of the weaker packs.`;
-    return place === undefined ? [] : [{ place, severity: "error", rule: "overlap-cycle", message }];
-  });
-}
-
-/** Returns the shortest circles of at least two packs. Each circle starts with its smallest id, and a pack is in at
- *  most one circle. */
-function findCycles(packs: readonly Pack[]): string[][] {
-  const overlapsOf = new Map(packs.map(({ id, overlaps }) => [id, overlaps.filter((each) => each !== id)]));
-  const seen = new Set<string>();
-  const cycles: string[][] = [];
-  for (const id of [...overlapsOf.keys()].sort()) {
-    const cycle = seen.has(id) ? undefined : shortestCycle(id, overlapsOf);
-    if (cycle === undefined) continue;
-    for (const each of cycle) seen.add(each);
-    cycles.push(cycle);
+    // The first line of the circle that is in a file people can change.
+    for (const [index, id] of cycle.entries()) {
+      const next = cycle[(index + 1) % cycle.length]!;
+      const source = sources.findLast((each) => each.id === id && each.overlaps.includes(next));
+      if (source === undefined) continue;
+      const place = { directory: source.directory, key: ["overlaps", source.overlaps.indexOf(next)] };
+      findings.push({ place, severity: "error", rule: "overlap-cycle", message });
+      break;
+    }
   }
-  return cycles;
+  return findings;
 }
 
-function shortestCycle(start: string, overlapsOf: ReadonlyMap<string, readonly string[]>): string[] | undefined {
+function shortestCycle(start: string, overlapsById: ReadonlyMap<string, readonly string[]>): string[] | undefined {
   const cameFrom = new Map<string, string>();
   const queue = [start];
   for (const id of queue) {
-    for (const next of overlapsOf.get(id) ?? []) {
-      if (next === start) return pathTo(id, cameFrom);
+    for (const next of overlapsById.get(id) ?? []) {
+      if (next === start) {
+        const path = [id];
+        for (let each = cameFrom.get(id); each !== undefined; each = cameFrom.get(each)) path.unshift(each);
+        return path;
+      }
       if (cameFrom.has(next)) continue;
       cameFrom.set(next, id);
       queue.push(next);
@@ -97,49 +99,31 @@ function shortestCycle(start: string, overlapsOf: ReadonlyMap<string, readonly s
   return undefined;
 }
 
-function pathTo(last: string, cameFrom: ReadonlyMap<string, string>): string[] {
-  const path = [last];
-  for (let id = cameFrom.get(last); id !== undefined; id = cameFrom.get(id)) path.unshift(id);
-  return path;
-}
-
-/** Returns the first line of the circle that is in a file people can change. */
-function placeOfCycle(cycle: readonly string[], sources: readonly PackSource[]): KeyPlace | undefined {
-  for (const [index, id] of cycle.entries()) {
-    const next = cycle[(index + 1) % cycle.length]!;
-    const source = sources.findLast((each) => each.id === id && each.overlaps.includes(next));
-    if (source !== undefined) {
-      return { directory: source.directory, key: ["overlaps", source.overlaps.indexOf(next)] };
-    }
-  }
-  return undefined;
-}
-
 /** Reports packs that can never fit a budget, even if everything else is dropped. */
-function lintSizes({ packs, sources, budgets }: Pick<LintInput, "packs" | "sources" | "budgets">): LintFinding[] {
+function lintSizes({ packs, sources, budgets }: LintInput): LintFinding[] {
   if (budgets.length === 0) return [];
   return packs.flatMap((pack) => {
     const source = sources.findLast(({ id }) => id === pack.id);
-    const message = source === undefined ? undefined : (beyondAll(pack, budgets) ?? baseBeyondSmallest(pack, budgets));
+    const message = source && describeOversize(pack, budgets);
     if (source === undefined || message === undefined) return [];
-    return [{ place: placeOf(source), severity: "warning", rule: "oversize", message }];
+    const { directory, texts } = source;
+    const file = ["context.md", ...Object.keys(texts)].find((name) => name in texts);
+    const place = file === undefined ? { directory, key: ["id"] } : { directory, file, line: 1 };
+    return [{ place, severity: "warning", rule: "oversize", message }];
   });
 }
 
-function beyondAll(pack: Pack, budgets: readonly PackBudget[]): string | undefined {
-  const isBeyond = (budget: PackBudget) => sizeOf(pack, budget.verbosity, budget.unit) > budget.value;
-  if (!budgets.every(isBeyond)) return undefined;
-  const largest = budgets.reduce((most, each) => (each.value > most.value ? each : most));
-  const size = sizeOf(pack, largest.verbosity, largest.unit);
-  const most = `the largest budget is ${largest.value}, for ${largest.adapter}`;
-  const problem = `the pack has ${size} ${largest.unit}, more than any tool with a budget takes (${most})`;
-  return `${problem}. Split it, or move text to higher tiers.`;
-}
-
-/** A base pack is meant for every tool, so its core should fit the smallest budget. */
-function baseBeyondSmallest(pack: Pack, budgets: readonly PackBudget[]): string | undefined {
-  const smallest = budgets.reduce((least, each) => (each.value < least.value ? each : least));
-  const size = sizeOf(pack, "minimal", smallest.unit);
+function describeOversize(pack: Pack, budgets: readonly PackBudget[]): string | undefined {
+  if (budgets.every(({ verbosity, unit, value }) => measure(pack, verbosity, unit) > value)) {
+    const largest = budgets.reduce((max, each) => (each.value > max.value ? each : max));
+    const size = measure(pack, largest.verbosity, largest.unit);
+    const limit = `the largest budget is ${largest.value}, for ${largest.adapter}`;
+    const problem = `the pack has ${size} ${largest.unit}, more than any tool with a budget takes (${limit})`;
+    return `${problem}. Split it, or move text to higher tiers.`;
+  }
+  // A base pack is meant for every tool, so its core should fit the smallest budget.
+  const smallest = budgets.reduce((min, each) => (each.value < min.value ? each : min));
+  const size = measure(pack, "minimal", smallest.unit);
   if (!pack.base || size <= smallest.value) return undefined;
   const problem = `the core of this base pack has ${size} ${smallest.unit}`;
   const limit = `more than ${smallest.adapter} takes (${smallest.value})`;
@@ -147,44 +131,38 @@ function baseBeyondSmallest(pack: Pack, budgets: readonly PackBudget[]): string 
 }
 
 /** Counts only the pack's texts. Headings and tables of the block are not included. */
-function sizeOf({ preamble, constraints, context }: Pack, verbosity: Verbosity, unit: PackBudget["unit"]): number {
+function measure({ preamble, constraints, context }: Pack, verbosity: Verbosity, unit: PackBudget["unit"]): number {
   const text = preamble + textAt(constraints, verbosity) + textAt(context, verbosity);
   return unit === "bytes" ? Buffer.byteLength(text) : [...text].length;
 }
 
-function placeOf({ directory, texts }: PackSource): LintFinding["place"] {
-  const file = ["context.md", ...Object.keys(texts)].find((name) => name in texts);
-  return file === undefined ? { directory, key: ["id"] } : { directory, file, line: 1 };
+/** Checks every variant of every text, whatever the language of the run. */
+function lintTexts({ texts, directory, ...source }: PackSource): LintFinding[] {
+  const findings: LintFinding[] = [];
+  const lists = [source.samples, source.knownErrors, source.learning, source.changelog, source.skills];
+  // A pack may only add globs to the one below.
+  const hasEntries = lists.some((list) => list.length > 0) || source.globs.length > 0;
+  if (!hasEntries && Object.values(texts).every(isBlank)) {
+    const message = "the pack has no text. Write context.md, or remove the pack.";
+    findings.push({ place: { directory, key: ["id"] }, severity: "warning", rule: "empty-pack", message });
+  }
+  for (const [file, text] of Object.entries(texts)) {
+    for (const found of [lintTiers(text), lintHeadings(text), lintFetches(text)]) {
+      // If there are too many findings, warnings are left out before errors.
+      const [warnings, errors] = [
+        found.filter(({ severity }) => severity === "warning"),
+        found.filter(({ severity }) => severity === "error"),
+      ];
+      for (const { line, ...finding } of firstWarnings([...errors, ...warnings])) {
+        findings.push({ ...finding, place: { directory, file, line } });
+      }
+    }
+  }
+  return findings;
 }
 
 /** A finding in the Markdown of one pack. */
-type TextFinding = Omit<LintFinding, "place"> & { readonly line: number };
-
-/** Checks every variant of every text, whatever the language of the run. */
-function lintTexts(source: PackSource): LintFinding[] {
-  const { texts, directory } = source;
-  const inTexts = Object.entries(texts).flatMap(([file, text]) => {
-    const found = [lintTiers(text), lintHeadings(text), lintFetches(text)].flatMap(withErrorsFirst);
-    return found.map(({ line, ...finding }) => ({ ...finding, place: { directory, file, line } }));
-  });
-  return [...lintEmpty(source), ...inTexts];
-}
-
-/** If there are too many findings, leaves out warnings before errors. */
-function withErrorsFirst(found: readonly TextFinding[]): TextFinding[] {
-  const isError = ({ severity }: TextFinding) => severity === "error";
-  return firstWarnings([...found.filter(isError), ...found.filter((each) => !isError(each))]);
-}
-
-function lintEmpty({ texts, directory, ...source }: PackSource): LintFinding[] {
-  const lists = [source.samples, source.knownErrors, source.learning, source.changelog, source.skills];
-  // A pack may only add globs to the one below.
-  const isEmpty =
-    lists.every((list) => list.length === 0) && source.globs.length === 0 && Object.values(texts).every(isBlank);
-  if (!isEmpty) return [];
-  const message = "the pack has no text. Write context.md, or remove the pack.";
-  return [{ place: { directory, key: ["id"] }, severity: "warning", rule: "empty-pack", message }];
-}
+type FoundLine = Omit<LintFinding, "place"> & { readonly line: number };
 
 function lintLearning({ learning, directory }: PackSource): LintFinding[] {
   const untitled = learning.filter(({ featured, title }) => featured && title === "").map(({ slug }) => slug);
@@ -198,8 +176,8 @@ function isBlank(text: string): boolean {
   return text.trim() === "";
 }
 
-function lintTiers(text: string): TextFinding[] {
-  const empty: TextFinding[] = [];
+function lintTiers(text: string): FoundLine[] {
+  const empty: FoundLine[] = [];
   let marker: Line | undefined;
   const closeMarker = () => {
     const message = "a verbosity marker has no text below it. Write some, or remove the marker.";
@@ -227,12 +205,12 @@ function textAfterMarker(line: string): string | undefined {
   return rest === line ? undefined : rest;
 }
 
-function lintHeadings(text: string): TextFinding[] {
-  const found: TextFinding[] = [];
+function lintHeadings(text: string): FoundLine[] {
+  const found: FoundLine[] = [];
   let above = "";
   scanLines(text, (line, kind) => {
     const content = kind === "text" ? text.slice(line.start, line.end) : "";
-    const isUnderline = /^ {0,3}=+\s*$/.test(content) && isParagraph(above);
+    const isUnderline = /^ {0,3}=+\s*$/.test(content) && !isBlank(above) && !/^\s*(#{1,6}\s|[-*+>|]|<!--)/.test(above);
     if (/^ {0,3}#(\s|$)/.test(content) || isUnderline) {
       const message = "a heading of level 1. The block has its own title, so start a pack's headings with `##`.";
       const number = isUnderline ? line.number - 1 : line.number;
@@ -243,38 +221,30 @@ function lintHeadings(text: string): TextFinding[] {
   return found;
 }
 
-function isParagraph(line: string): boolean {
-  return !isBlank(line) && !/^\s*(#{1,6}\s|[-*+>|]|<!--)/.test(line);
-}
-
-function lintFetches(text: string): TextFinding[] {
+function lintFetches(text: string): FoundLine[] {
   if (!text.includes("sync:fetch")) return [];
   const { markers, warnings } = findFetchMarkers(text);
   const fetched = new Set(markers.map(({ line }) => line));
   const finding = (line: number, severity: "error" | "warning", message: string) => ({
-    ...{ line, severity, message, rule: "fetch-marker" },
+    line,
+    severity,
+    message,
+    rule: "fetch-marker",
   });
   const odd = warnings.map(({ line, message }) => finding(line, fetched.has(line) ? "warning" : "error", message));
   const foreign = markers
     .filter(({ url }) => !/^https?:\/\/[^/]/i.test(url))
     .map(({ line, url }) => finding(line, "error", `sync:fetch: "${url}" is not an http or https address`));
   const known = new Set([...fetched, ...warnings.map(({ line }) => line)]);
-  const torn = linesWithMarker(text)
-    .filter((line) => !known.has(line))
-    .map((line) => finding(line, "error", "sync:fetch: a marker must be alone on its line"));
+  const torn: FoundLine[] = [];
+  scanLines(text, ({ start, end, number }, kind) => {
+    if ((kind !== "text" && kind !== "comment") || known.has(number)) return;
+    // A quotation or inline code shows a marker on purpose.
+    if (/^([^`>]*)<!--\s*sync:fetch(?![\w:-])/.test(text.slice(start, end))) {
+      torn.push(finding(number, "error", "sync:fetch: a marker must be alone on its line"));
+    }
+  });
   return [...odd, ...foreign, ...torn];
-}
-
-/** Returns the lines where a marker begins. A quotation or inline code shows a marker on purpose. */
-function linesWithMarker(text: string): number[] {
-  const found: number[] = [];
-  const visit = (line: Line, kind: LineKind) => {
-    if (kind !== "text" && kind !== "comment") return;
-    const begin = /^([^`>]*)<!--\s*sync:fetch(?![\w:-])/.test(text.slice(line.start, line.end));
-    if (begin) found.push(line.number);
-  };
-  scanLines(text, visit);
-  return found;
 }
 
 // Finds packs with nearly the same text. A tool with enough room gets the text twice unless one of them declares
@@ -302,32 +272,14 @@ export interface PackBudget {
 }
 
 export interface LintFinding {
-  readonly place: LintPlace;
+  /** A line of a pack's text, counted from 1; a key of its pack.yaml; or a key of a profile's file. */
+  readonly place:
+    | { readonly directory: string; readonly file: string; readonly line: number }
+    | { readonly directory: string; readonly key: readonly (string | number)[] }
+    | { readonly profile: string; readonly key: readonly (string | number)[] };
   readonly severity: "error" | "warning";
   readonly rule: string;
   readonly message: string;
-}
-
-type LintPlace = TextPlace | KeyPlace | ProfilePlace;
-
-/** A line of a pack's text. */
-interface TextPlace {
-  readonly directory: string;
-  readonly file: string;
-  /** 1-based. */
-  readonly line: number;
-}
-
-/** A key of a pack's pack.yaml. */
-interface KeyPlace {
-  readonly directory: string;
-  readonly key: readonly (string | number)[];
-}
-
-/** A key of a profile's file. */
-interface ProfilePlace {
-  readonly profile: string;
-  readonly key: readonly (string | number)[];
 }
 
 /** A pack is a near-duplicate if another pack also has this share of its word runs. */
@@ -335,72 +287,55 @@ const similarShare = 0.6;
 /** Words in a run. It is long enough that two texts on one subject share few runs by chance. */
 const runWords = 5;
 /** With fewer runs, a share means nothing. */
-const leastRuns = 12;
+const minRuns = 12;
 /** Above this many runs in all packs, only a fixed part of them is compared, chosen by hash. This bounds the memory. */
-const mostRuns = 400_000;
+const maxRuns = 400_000;
 /** A run that more packs have in common is boilerplate. Comparing only the first ones keeps the work linear. */
-const mostOwners = 16;
+const maxOwners = 16;
 
-function lintSimilar({ packs, sources }: Pick<LintInput, "packs" | "sources">): LintFinding[] {
+function lintSimilar({ packs, sources }: LintInput): LintFinding[] {
+  const findSource = ({ id }: Pack) => sources.findLast((source) => source.id === id);
   return similarPacks(packs).flatMap(({ earlier, later, share }) => {
     if (earlier.overlaps.includes(later.id) || later.overlaps.includes(earlier.id)) return [];
     // The weaker pack gets the line. If that pack ships with the program, the other one can be changed.
-    const own = sourceOf(later, sources) ?? sourceOf(earlier, sources);
-    if (own === undefined) return [];
-    const place = { directory: own.directory, key: ["id"] };
-    const message = describe(own.id === later.id ? [later, earlier] : [earlier, later], share);
+    const source = findSource(later) ?? findSource(earlier);
+    if (source === undefined) return [];
+    const other = source.id === later.id ? earlier : later;
+    // Base packs are exempt from overlaps, so declaring one would change nothing.
+    const advice =
+      earlier.base || later.base
+        ? "Remove the repeated text from one of them."
+        : `Add \`overlaps: [${other.id}]\` if "${other.id}" makes it redundant, or remove the repeated text.`;
+    const shared = `they share ${Math.floor(share * 100)} % of the ${runWords}-word runs of the shorter one`;
+    const threshold = `reported from ${similarShare * 100} %`;
+    const message = `"${source.id}" and "${other.id}" have nearly the same text: ${shared} (${threshold}). ${advice}`;
+    const place = { directory: source.directory, key: ["id"] };
     return [{ place, severity: "warning", rule: "near-duplicate", message }];
   });
 }
 
-function sourceOf({ id }: Pack, sources: readonly PackSource[]): PackSource | undefined {
-  return sources.findLast((source) => source.id === id);
-}
-
-function describe([own, other]: readonly [Pack, Pack], share: number): string {
-  const percent = Math.floor(share * 100);
-  // Base packs are exempt from overlaps, so declaring one would change nothing.
-  const advice =
-    own.base || other.base
-      ? "Remove the repeated text from one of them."
-      : `Add \`overlaps: [${other.id}]\` if "${other.id}" makes it redundant, or remove the repeated text.`;
-  const shared = `they share ${percent} % of the ${runWords}-word runs of the shorter one`;
-  const threshold = `reported from ${similarShare * 100} %`;
-  return `"${own.id}" and "${other.id}" have nearly the same text: ${shared} (${threshold}). ${advice}`;
-}
-
-interface SimilarPacks {
-  readonly earlier: Pack;
-  readonly later: Pack;
-  /** The share of the runs of the pack with fewer runs. */
-  readonly share: number;
-}
-
-/** Returns pairs in the order of the packs. The work grows with the text, not with the number of pairs. */
-export function similarPacks(packs: readonly Pack[]): SimilarPacks[] {
+/** Returns pairs in the order of the packs, each with the share of the runs of the pack with fewer runs. The work grows
+ *  with the text, not with the number of pairs. */
+export function similarPacks(
+  packs: readonly Pack[],
+): { readonly earlier: Pack; readonly later: Pack; readonly share: number }[] {
   const texts = packs.map(({ context, constraints }) => `${textAt(constraints, "full")}\n${textAt(context, "full")}`);
-  const mask = maskFor(texts);
+  // A hash is compared only if these low bits are 0, so about `maxRuns` hashes are compared.
+  const words = texts.reduce((sum, text) => sum + text.length / 6, 0);
+  const mask = 2 ** Math.min(20, Math.max(0, Math.ceil(Math.log2(words / maxRuns)))) - 1;
   const owners = new Map<number, number[]>();
   const sizes: number[] = [];
-  const similar: SimilarPacks[] = [];
+  const similar: ReturnType<typeof similarPacks> = [];
   for (const [index, text] of texts.entries()) {
     const runs = hashRuns(text, mask);
     sizes.push(runs.size);
-    for (const [other, shared] of countShared(runs, owners)) {
-      const least = Math.min(runs.size, sizes[other]!);
-      if (least < leastRuns || shared / least < similarShare) continue;
-      similar.push({ earlier: packs[other]!, later: packs[index]!, share: shared / least });
+    for (const [other, shared] of addOwner(owners, runs, index)) {
+      const smaller = Math.min(runs.size, sizes[other]!);
+      if (smaller < minRuns || shared / smaller < similarShare) continue;
+      similar.push({ earlier: packs[other]!, later: packs[index]!, share: shared / smaller });
     }
-    for (const run of runs) addOwner(owners, run, index);
   }
   return similar;
-}
-
-/** Returns a mask of low bits. A hash is compared only if these bits are 0, so about `mostRuns` hashes are compared. */
-function maskFor(texts: readonly string[]): number {
-  const words = texts.reduce((sum, text) => sum + text.length / 6, 0);
-  const halvings = Math.max(0, Math.ceil(Math.log2(words / mostRuns)));
-  return 2 ** Math.min(halvings, 20) - 1;
 }
 
 /** Returns the hashes of every run of words. Letter case and punctuation do not count. */
@@ -429,17 +364,14 @@ function mix(value: number): number {
   return (whole ^ (whole >>> 16)) >>> 0;
 }
 
-/** Counts how many of the runs each earlier pack also has, by ascending index. */
-function countShared(runs: ReadonlySet<number>, owners: ReadonlyMap<number, number[]>): [number, number][] {
+/** Adds a pack to the owners of its runs. Returns how many of the runs each earlier pack also has, by ascending index. */
+function addOwner(owners: Map<number, number[]>, runs: ReadonlySet<number>, index: number): [number, number][] {
   const counts = new Map<number, number>();
   for (const run of runs) {
-    for (const owner of owners.get(run) ?? []) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+    const known = owners.get(run);
+    for (const owner of known ?? []) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+    if (known === undefined) owners.set(run, [index]);
+    else if (known.length < maxOwners) known.push(index);
   }
   return [...counts].sort(([a], [b]) => a - b);
-}
-
-function addOwner(owners: Map<number, number[]>, run: number, index: number): void {
-  const list = owners.get(run);
-  if (list === undefined) owners.set(run, [index]);
-  else if (list.length < mostOwners) list.push(index);
 }

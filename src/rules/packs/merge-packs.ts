@@ -24,7 +24,8 @@ export function mergeLayers(
   const packs = new Map<string, Pack>();
   let warnings: PackWarning[] = [];
   for (const { layer, sources } of contentLayers) {
-    for (const source of [...sources].sort(bySource)) {
+    const sorted = [...sources].sort((a, b) => compareText(a.id, b.id) || compareText(a.directory, b.directory));
+    for (const source of sorted) {
       const read = readPack(source, { layer, language });
       const below = packs.get(source.id);
       const isAdded = source.additive && below !== undefined;
@@ -35,11 +36,8 @@ export function mergeLayers(
     }
   }
   const byId = [...packs.values()].sort((a, b) => compareText(a.id, b.id));
-  return { packs: byId.map(withName), warnings };
-}
-
-function bySource(a: PackSource, b: PackSource): number {
-  return compareText(a.id, b.id) || compareText(a.directory, b.directory);
+  // Named at the end, because an addition without a name keeps the name of its base.
+  return { packs: byId.map((pack) => (pack.name === "" ? { ...pack, name: pack.id } : pack)), warnings };
 }
 
 /** Keeps everything of both packs, except what the addition sets again: name, description, weight, globs, versions,
@@ -54,6 +52,7 @@ function addToPack(base: Pack, added: Pack, position: AdditivePosition): Pack {
     tags: [...new Set([...base.tags, ...added.tags])],
     weight: added.weight || base.weight,
     base: base.base || added.base,
+    optional: added.optional || (base.optional && added.layer !== "project"),
     overlaps: [...new Set([...base.overlaps, ...added.overlaps])],
     // A project that adds to a pack uses it. A company adds to a pack for all of its projects.
     detect: added.detect.length > 0 || added.layer === "project" ? added.detect : base.detect,
@@ -76,16 +75,11 @@ function addToPack(base: Pack, added: Pack, position: AdditivePosition): Pack {
 function mergeEntries<Entry>(
   base: readonly Entry[],
   added: readonly Entry[],
-  keyOf: (entry: Entry) => string,
+  readKey: (entry: Entry) => string,
 ): readonly Entry[] {
-  const merged = new Map(base.map((entry) => [keyOf(entry), entry]));
-  for (const entry of added) merged.set(keyOf(entry), entry);
+  const merged = new Map(base.map((entry) => [readKey(entry), entry]));
+  for (const entry of added) merged.set(readKey(entry), entry);
   return [...merged.values()];
-}
-
-/** Set at the end, because an addition without a name keeps the name of its base. */
-function withName(pack: Pack): Pack {
-  return pack.name === "" ? { ...pack, name: pack.id } : pack;
 }
 
 /** Puts each tier of `added` after the last segment of that tier in `base` (or before its first), with one blank
@@ -96,69 +90,48 @@ export function mergeSegments(
   added: readonly Segment[],
   position: AdditivePosition,
 ): readonly Segment[] {
-  const groups = groupByTier(added);
+  const texts = new Map<Tier, string>();
+  for (const { tier, text } of added) texts.set(tier, (texts.get(tier) ?? "") + text);
+  const groups = [...texts]
+    .map(([tier, text]) => ({ tier, text: withoutLeadingBlankLines(text).trimEnd() }))
+    .filter(isFilled);
   if (groups.length === 0) return base;
   if (!base.some(isFilled)) return added;
-  return position === "before" ? mergeBefore(base, groups) : mergeAfter(base, groups);
+  return position === "before" ? insertBefore(base, groups) : insertAfter(base, groups);
 }
 
-/** Returns one text per tier, in the order in which the tiers first appear. Leaves out blank tiers. */
-function groupByTier(segments: readonly Segment[]): Segment[] {
-  const texts = new Map<Tier, string>();
-  for (const { tier, text } of segments) texts.set(tier, (texts.get(tier) ?? "") + text);
-  return [...texts].map(([tier, text]) => ({ tier, text: withoutLeadingBlankLines(text).trimEnd() })).filter(isFilled);
-}
-
-function mergeAfter(base: readonly Segment[], groups: readonly Segment[]): Segment[] {
+function insertAfter(base: readonly Segment[], groups: readonly Segment[]): Segment[] {
+  const places = groups.map(({ tier }) => base.findLastIndex((each) => each.tier === tier && isFilled(each)));
   const merged = base.flatMap((segment, index) => {
-    const own = groups.find(({ tier }) => index === base.findLastIndex(isFilledTier(tier)));
-    return own === undefined ? [segment] : joinAfter(segment, own.text);
+    const own = groups[places.indexOf(index)];
+    if (own === undefined) return [segment];
+    // The line breaks that ended the segment now end the pair, so the distance to the next segment does not change.
+    const { tier, text } = segment;
+    const head = text.trimEnd();
+    const tail = text.slice(head.length);
+    return [
+      { tier, text: `${head}\n\n` },
+      { tier, text: own.text + (tail.includes("\n") ? tail : "\n") },
+    ];
   });
-  for (const { tier, text } of groups.filter(isMissingIn(base))) {
-    merged.push({ tier, text: `${separatorAfter(merged.at(-1)!.text)}${text}\n` });
+  for (const { tier, text } of groups.filter((_group, index) => places[index] === -1)) {
+    const above = merged.at(-1)!.text;
+    const separator = above.endsWith("\n\n") ? "" : above.endsWith("\n") ? "\n" : "\n\n";
+    merged.push({ tier, text: `${separator}${text}\n` });
   }
   return merged;
 }
 
-/** The line breaks that ended the segment now end the pair, so the distance to the next segment does not change. */
-function joinAfter({ tier, text }: Segment, added: string): Segment[] {
-  const head = text.trimEnd();
-  const tail = text.slice(head.length);
-  return [
-    { tier, text: `${head}\n\n` },
-    { tier, text: added + (tail.includes("\n") ? tail : "\n") },
-  ];
-}
-
-function separatorAfter(text: string): string {
-  if (text.endsWith("\n\n")) return "";
-  return text.endsWith("\n") ? "\n" : "\n\n";
-}
-
-function mergeBefore(base: readonly Segment[], groups: readonly Segment[]): Segment[] {
-  const isMissing = isMissingIn(base);
+function insertBefore(base: readonly Segment[], groups: readonly Segment[]): Segment[] {
+  const places = groups.map(({ tier }) => base.findIndex((each) => each.tier === tier && isFilled(each)));
   return base.flatMap((segment, index) => {
-    const here = groups.filter((group) => index === (isMissing(group) ? 0 : base.findIndex(isFilledTier(group.tier))));
-    return here.length === 0 ? [segment] : joinBefore(here, segment);
+    const here = groups.filter((_group, at) => index === Math.max(0, places[at]!));
+    if (here.length === 0) return [segment];
+    const body = withoutLeadingBlankLines(segment.text);
+    const lead = segment.text.slice(0, segment.text.length - body.length);
+    const before = here.map(({ tier, text }, at) => ({ tier, text: `${at === 0 ? lead : ""}${text}\n\n` }));
+    return [...before, { tier: segment.tier, text: body }];
   });
-}
-
-function joinBefore(added: readonly Segment[], { tier, text }: Segment): Segment[] {
-  const body = withoutLeadingBlankLines(text);
-  const lead = text.slice(0, text.length - body.length);
-  const before = added.map((each, index) => ({
-    tier: each.tier,
-    text: `${index === 0 ? lead : ""}${each.text}\n\n`,
-  }));
-  return [...before, { tier, text: body }];
-}
-
-function isMissingIn(base: readonly Segment[]): (group: Segment) => boolean {
-  return ({ tier }) => !base.some(isFilledTier(tier));
-}
-
-function isFilledTier(tier: Tier): (segment: Segment) => boolean {
-  return (segment) => segment.tier === tier && isFilled(segment);
 }
 
 function isFilled({ text }: Segment): boolean {

@@ -17,6 +17,8 @@ export interface PackSource {
   readonly base: boolean;
   readonly additive: boolean;
   readonly additivePosition: AdditivePosition;
+  /** The pack is used only where a person or a profile names it. */
+  readonly optional: boolean;
   /** Ids of packs that include this one: it is dropped if one of them is used. */
   readonly overlaps: readonly string[];
   /** Names of files, such as `*.py`. The pack is used in projects that hold one of them. Empty: in every project. */
@@ -94,6 +96,8 @@ export interface Pack {
   readonly tags: readonly string[];
   readonly weight: number;
   readonly base: boolean;
+  /** The pack is used only where a person or a profile names it. */
+  readonly optional?: boolean | undefined;
   readonly overlaps: readonly string[];
   readonly detect: readonly string[];
   /** Patterns of the files that the pack is about. Empty: all files. */
@@ -116,19 +120,18 @@ export interface Pack {
 /** Returns the folders that the globs of a nested pack name, such as `services/api` for `services/api/**`. Returns none
  *  if the pack is not nested or if one of its globs names no folder. */
 export function nestedFolders({ globs, nested }: Pick<Pack, "globs" | "nested">): readonly string[] {
-  const folders = nested ? globs.flatMap((glob) => (expandBraces(glob) ?? [glob]).map(folderOfGlob)) : [];
+  const patterns = nested ? globs.flatMap((glob) => expandBraces(glob) ?? [glob]) : [];
+  // The folder before the first wildcard. It is empty for `**\/*.ts`.
+  const folders = patterns.map((glob) => {
+    const parts = glob.split("/").slice(0, -1);
+    const wild = parts.findIndex((part) => /[*?[\]{}]/.test(part));
+    const plain = wild === -1 ? parts : parts.slice(0, wild);
+    return plain.filter((part) => part !== "" && part !== ".").join("/");
+  });
   if (folders.includes("")) return [];
   // The file of an outer folder is read in the inner one too.
   const outermost = folders.filter((folder) => !folders.some((other) => folder.startsWith(`${other}/`)));
   return [...new Set(outermost)].sort(compareText);
-}
-
-/** Returns the folder before the first wildcard. It is empty for `**\/*.ts`. */
-function folderOfGlob(glob: string): string {
-  const parts = glob.split("/").slice(0, -1);
-  const wild = parts.findIndex((part) => /[*?[\]{}]/.test(part));
-  const plain = wild === -1 ? parts : parts.slice(0, wild);
-  return plain.filter((part) => part !== "" && part !== ".").join("/");
 }
 
 /** A mistake in a text that is used anyway. */
@@ -172,6 +175,3 @@ export function orderPacks(packs: readonly Pack[], profile?: Profile): readonly 
     (a, b) => Number(b.base) - Number(a.base) || weightOf(b) - weightOf(a) || compareText(a.id, b.id),
   );
 }
-
-// Additive merge of two texts in tiers. The added text is shown together with the text that it adds to, at every
-// verbosity.

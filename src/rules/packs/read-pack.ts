@@ -21,11 +21,6 @@ import type {
   Skill,
 } from "./pack.ts";
 
-export interface ReadPack {
-  readonly pack: Pack;
-  readonly warnings: readonly PackWarning[];
-}
-
 /** The YAML files of a pack that are read. */
 export const packFileNames: readonly string[] = ["pack.yaml", "samples.yaml", "known_errors.yaml", "learning.yaml"];
 
@@ -40,17 +35,30 @@ export const packTextName: RegExp = /^(context|constraints|preamble)(\.[a-z]{2,8
 export function readPack(
   source: PackSource,
   { layer, language }: { readonly layer: ContentLayer; readonly language: string },
-): ReadPack {
+): { readonly pack: Pack; readonly warnings: readonly PackWarning[] } {
   const languages = languageChain(language);
-  const locale = findLocale(source.locales, languages);
-  const context = readText(source, [...variants("context", languages), "context.expanded.md", "context.md"]);
-  const constraints = readText(source, [...variants("constraints", languages), "constraints.md"]);
-  const preamble = readText(source, [...variants("preamble", languages), "preamble.md"]);
-  const { id, description, tags, weight, base, overlaps, detect, globs, nested, versions, changelog } = source;
+  const locales = new Map(Object.entries(source.locales).map(([name, each]) => [languageChain(name)[0], each]));
+  const locale = languages.map((each) => locales.get(each)).find((each) => each !== undefined);
+  const variants = (name: string) => languages.map((each) => `${name}.${each}.md`);
+  const context = readText(source, [...variants("context"), "context.expanded.md", "context.md"]);
+  const constraints = readText(source, [...variants("constraints"), "constraints.md"]);
+  const preamble = readText(source, [...variants("preamble"), "preamble.md"]);
+  const folder = source.directory.split(/[\\/]/).at(-1);
   const pack: Pack = {
-    ...{ id, tags, weight, base, overlaps, detect, globs, nested, versions, changelog, layer },
+    id: source.id,
     name: locale?.name || source.name,
-    description: locale?.description || description,
+    description: locale?.description || source.description,
+    tags: source.tags,
+    weight: source.weight,
+    base: source.base,
+    overlaps: source.overlaps,
+    detect: source.detect,
+    globs: source.globs,
+    nested: source.nested,
+    optional: source.optional,
+    versions: source.versions,
+    changelog: source.changelog,
+    layer,
     // A preamble is core as a whole, so it is never thinned.
     preamble: preamble.segments
       .map(({ text }) => text)
@@ -61,17 +69,14 @@ export function readPack(
     samples: source.samples,
     knownErrors: source.knownErrors,
     learning: source.learning,
-    skills: source.skills.map((skill) => readSkill(skill, { layer, directory: source.directory })),
+    skills: source.skills.map((skill) => ({
+      ...skill,
+      // Agents read a skill as it is, so only markers that mean something to Plimsoll are left out.
+      files: { ...skill.files, "SKILL.md": prepareText(skill.files["SKILL.md"] ?? "").text },
+      ...(layer === "project" && { path: `.plimsoll/packs/${folder}/skills/${skill.name}/SKILL.md` }),
+    })),
   };
   return { pack, warnings: [context, constraints, preamble].flatMap(({ warnings }) => warnings) };
-}
-
-/** A skill is read by agents as it is, so only markers that mean something to Plimsoll are left out. */
-function readSkill(skill: Skill, { layer, directory }: Pick<PackSource, "directory"> & { layer: ContentLayer }): Skill {
-  const files = { ...skill.files, "SKILL.md": prepareText(skill.files["SKILL.md"] ?? "").text };
-  if (layer !== "project") return { ...skill, files };
-  const folder = directory.split(/[\\/]/).at(-1);
-  return { ...skill, files, path: `.plimsoll/packs/${folder}/skills/${skill.name}/SKILL.md` };
 }
 
 /** `de-AT` → de-at, de. Never `en`: English is the text without a language in its name. */
@@ -81,23 +86,11 @@ function languageChain(language: string): string[] {
   return chain.filter((each) => each !== "en" && each !== "");
 }
 
-function findLocale(locales: PackSource["locales"], languages: readonly string[]): Locale | undefined {
-  const byLanguage = new Map(Object.entries(locales).map(([name, locale]) => [languageChain(name)[0], locale]));
-  const found = languages.find((language) => byLanguage.has(language));
-  return found === undefined ? undefined : byLanguage.get(found);
-}
-
-function variants(name: string, languages: readonly string[]): string[] {
-  return languages.map((language) => `${name}.${language}.md`);
-}
-
-interface ReadText {
-  readonly segments: readonly Segment[];
-  readonly warnings: readonly PackWarning[];
-}
-
 /** Reads the first of the names that exists, whatever its letter case. */
-function readText({ id, texts, directory }: PackSource, names: readonly string[]): ReadText {
+function readText(
+  { id, texts, directory }: PackSource,
+  names: readonly string[],
+): { readonly segments: readonly Segment[]; readonly warnings: readonly PackWarning[] } {
   const byName = new Map(Object.keys(texts).map((file) => [file.toLowerCase(), file]));
   const file = names.map((name) => byName.get(name)).find((name) => name !== undefined);
   if (file === undefined) return { segments: [], warnings: [] };
@@ -123,6 +116,7 @@ export interface PackFile {
   readonly detect?: readonly string[] | undefined;
   readonly globs?: readonly string[] | undefined;
   readonly nested?: boolean | undefined;
+  readonly optional?: boolean | undefined;
   readonly additive?: boolean | undefined;
   readonly additive_position?: AdditivePosition | undefined;
   readonly locales?: Readonly<Record<string, Locale>> | undefined;
@@ -160,63 +154,67 @@ export interface PackFolder {
 }
 
 export function createPackSource(folder: PackFolder): PackSource {
-  const { pack, texts, skills = [], directory } = folder;
-  const { detect = [], globs = [], nested = false } = pack;
+  const { pack, samples = [], knownErrors = [], learning: { journeys = [] } = {}, skills = [] } = folder;
+  const { name = "", description = "", tags = [], weight = 0, base = false, additive = false } = pack;
+  const { overlaps = [], detect = [], globs = [], nested = false, optional = false, profiles = [] } = pack;
+  const { locales = {}, versions = {}, changelog = [] } = pack;
   return {
     id: pack.id,
-    name: pack.name ?? "",
-    description: pack.description ?? "",
-    tags: pack.tags ?? [],
-    weight: pack.weight ?? 0,
-    base: pack.base ?? false,
-    additive: pack.additive ?? false,
+    name,
+    description,
+    tags,
+    weight,
+    base,
+    additive,
     additivePosition: pack.additive_position ?? "after",
-    overlaps: pack.overlaps ?? [],
+    overlaps,
     detect,
-    profiles: pack.profiles ?? [],
-    locales: pack.locales ?? {},
-    versions: pack.versions ?? {},
-    changelog: pack.changelog ?? [],
-    ...{ globs, nested, texts, skills },
-    samples: (folder.samples ?? []).map(createSample),
-    knownErrors: (folder.knownErrors ?? []).map(createKnownError),
-    learning: (folder.learning?.journeys ?? []).map(createLearning),
-    directory,
+    globs,
+    nested,
+    optional,
+    profiles,
+    locales,
+    versions,
+    changelog,
+    texts: folder.texts,
+    skills,
+    samples: samples.map(({ label, id = label, url = "", description = "", tags = [], inject = false }) => ({
+      id,
+      label,
+      url,
+      description,
+      tags,
+      inject,
+    })),
+    knownErrors: knownErrors.map(({ pattern, id = pattern, cause = "", fix = "", docs, tags = [] }) => ({
+      id,
+      pattern,
+      cause,
+      fix,
+      docs,
+      tags,
+    })),
+    // An entry may be a slug alone, for programs with an index of courses. Nothing is made up from it.
+    learning: journeys.map(({ slug, title = "", url = "", level, hours, featured = false }) => ({
+      slug,
+      title,
+      url,
+      level,
+      hours,
+      featured,
+    })),
+    directory: folder.directory,
   };
 }
 
-function createSample({ id, label, url, description, tags, inject }: SampleEntry): Sample {
-  return {
-    id: id ?? label,
-    label,
-    url: url ?? "",
-    description: description ?? "",
-    tags: tags ?? [],
-    inject: inject ?? false,
-  };
-}
-
-function createKnownError({ id, pattern, cause, fix, docs, tags }: KnownErrorEntry): KnownError {
-  return { id: id ?? pattern, pattern, cause: cause ?? "", fix: fix ?? "", docs, tags: tags ?? [] };
-}
-
-/** An entry may be a slug alone, for programs with an index of courses. Nothing is made up from it. */
-function createLearning({ slug, title, url, level, hours, featured }: LearningEntry): Learning {
-  return { slug, title: title ?? "", url: url ?? "", level, hours, featured: featured ?? false };
-}
-
-/** A pack's text that is safe inside a marked block with other texts: it neither ends the block nor hides the text
- *  after it. */
-interface PreparedText {
+/** Makes a pack's text safe inside a marked block with other texts: it neither ends the block nor hides the text after
+ *  it. Leaves out markers that are not for the reader, and closes open fences and comments. Keeps everything else byte
+ *  for byte. `originalLine` maps a line of the prepared text to its line in the given one. */
+export function prepareText(text: string): {
   readonly text: string;
   readonly warnings: readonly LineWarning[];
-  /** Returns the line in the given text for a line in the prepared text. */
   originalLine(line: number): number;
-}
-
-/** Leaves out markers that are not for the reader, and closes open fences and comments. Keeps everything else byte for
- *  byte. */
-export function prepareText(text: string): PreparedText {
+} {
   const warnings: LineWarning[] = [];
   let body = text;
   let originalLine = (line: number): number => line;
@@ -225,7 +223,12 @@ export function prepareText(text: string): PreparedText {
   for (;;) {
     const found = scan(body);
     found.warnings.forEach(warn);
-    if (found.dropped.length === 0) return { text: body + closing(body, found), warnings, originalLine };
+    if (found.dropped.length === 0) {
+      const { openComment, openFence } = found;
+      if (openComment !== undefined) body += `${body.endsWith("\n") ? "" : "\n"}-->\n`;
+      else if (openFence !== undefined) body = `${closeFence(body)}\n`;
+      return { text: body, warnings, originalLine };
+    }
     const outer = originalLine;
     originalLine = (line) =>
       outer(found.dropped.reduce((number, each) => (each <= number ? number + 1 : number), line));
@@ -244,12 +247,13 @@ interface Scan {
 
 function scan(text: string): Scan {
   const found: Scan = { kept: [], dropped: [], warnings: [] };
-  if (!mayNeedWork(text)) return found;
+  // Most texts have neither comments nor code, so they need no scan by line.
+  if (!/<!--|```|~~~/.test(text)) return found;
   const lastCommentEnd = text.lastIndexOf("-->");
   let inMarker = false;
   found.openFence = scanLines(text, (line, kind) => {
     const content = text.slice(line.start, line.end);
-    const marker = kind === "text" || kind === "comment" ? droppedMarker(content) : undefined;
+    const marker = kind === "text" || kind === "comment" ? explainDropped(content) : undefined;
     inMarker = marker !== undefined || (inMarker && kind === "comment");
     if (marker !== undefined) found.warnings.push({ line: line.number, message: marker });
     if (inMarker) found.dropped.push(line.number);
@@ -258,31 +262,24 @@ function scan(text: string): Scan {
     if (content.includes("-->")) inMarker = false;
   });
   if (found.dropped.length > 0) return found;
-  if (found.openFence) found.warnings.push({ line: found.openFence.number, message: unclosedFence });
-  if (found.openComment) found.warnings.push({ line: found.openComment.number, message: unclosedComment });
+  const warnUnclosed = (line: Line | undefined, what: string) =>
+    line &&
+    found.warnings.push({
+      line: line.number,
+      message: `${what} has no end. Plimsoll closes it at the end of the file.`,
+    });
+  warnUnclosed(found.openFence, "a code fence");
+  warnUnclosed(found.openComment, "an HTML comment");
   return found;
 }
 
-/** Most texts have neither comments nor code, so they need no scan by line. */
-function mayNeedWork(text: string): boolean {
-  return text.includes("<!--") || text.includes("```") || text.includes("~~~");
-}
-
-const unfetched =
-  "a sync:fetch marker is left out: it is not valid, or its text was not fetched. `plimsoll packs lint` says which.";
-const ownMarker =
-  "a marker of plimsoll's own blocks is left out, because it would end the block early. Put it into a code fence.";
-const unclosedFence = "a code fence has no end. Plimsoll closes it at the end of the file.";
-const unclosedComment = "an HTML comment has no end. Plimsoll closes it at the end of the file.";
-
 /** Matches only a marker that is alone on its line: text that mentions a marker is for the reader. */
-function droppedMarker(line: string): string | undefined {
+function explainDropped(line: string): string | undefined {
   if (!/^\s*<!--/.test(line)) return undefined;
-  if (/^\s*<!--\s*sync:fetch\b(?:(?!-->).)*(?:-->\s*)?$/.test(line)) return unfetched;
-  return /^\s*<!--\s*plimsoll:(?:start|end|owns)\b.*-->\s*$/.test(line) ? ownMarker : undefined;
-}
-
-function closing(text: string, { openFence, openComment }: Scan): string {
-  if (openComment !== undefined) return `${text.endsWith("\n") ? "" : "\n"}-->\n`;
-  return openFence === undefined ? "" : `${closeFence(text).slice(text.length)}\n`;
+  if (/^\s*<!--\s*sync:fetch\b(?:(?!-->).)*(?:-->\s*)?$/.test(line)) {
+    return "a sync:fetch marker is left out: it is not valid, or its text was not fetched. `plimsoll packs lint` says which.";
+  }
+  return /^\s*<!--\s*plimsoll:(?:start|end|owns)\b.*-->\s*$/.test(line)
+    ? "a marker of plimsoll's own blocks is left out, because it would end the block early. Put it into a code fence."
+    : undefined;
 }

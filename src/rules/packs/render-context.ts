@@ -20,7 +20,7 @@ export interface RenderOptions {
   readonly profile?: Profile | undefined;
   readonly notes?: readonly string[] | undefined;
   /** Facts about the project. Without this list there is no Runtime Context section. */
-  readonly facts?: readonly Fact[] | undefined;
+  readonly facts?: readonly { readonly name: string; readonly value: string }[] | undefined;
   /** The parts to add to the packs' own texts. */
   readonly parts?: readonly AddedPart[] | undefined;
   /** Returns the file of a skill. Without it there is no Skills section, because the tool finds skills itself. */
@@ -38,68 +38,62 @@ export const addedParts = [
 ] as const;
 export type AddedPart = (typeof addedParts)[number];
 
-export interface Fact {
-  readonly name: string;
-  readonly value: string;
-}
-
-const newestChangelogLines = 3;
 /** Longer notes would leave too little room for the packs. */
 export const maxNoteBytes: number = 500;
 
 /** Renders the packs in the given order. The result ends with exactly one line break. */
 export function renderContext(packs: readonly Pack[], options: RenderOptions): string {
-  const shown = packs.map((pack) => {
-    const verbosity = options.verbosityOf?.(pack) ?? options.verbosity;
-    return { pack, verbosity, tiers: tiersAt(verbosity) };
-  });
-  const parts = options.parts ?? addedParts;
-  const when = (part: AddedPart, render: () => string[]) => (parts.includes(part) ? render() : []);
+  const { profile, notes = [], facts, parts = addedParts } = options;
+  const chosen = packs.map((pack) => ({ pack, verbosity: options.verbosityOf?.(pack) ?? options.verbosity }));
+  const render = (texts: (pack: Pack) => readonly Segment[]) =>
+    chosen.map(({ pack, verbosity }) => tidy(textAt(texts(pack), verbosity))).filter((text) => text !== "");
+  const packsWith = (tier: Tier) =>
+    chosen.filter(({ verbosity }) => tiersAt(verbosity).includes(tier)).map(({ pack }) => pack);
+  const when = (part: AddedPart, section: () => string[]) => (parts.includes(part) ? section() : []);
+  const constraints = render((pack) => pack.constraints);
+  const about = profile && [profile.name || profile.id, profile.description].map(oneLine).filter((text) => text !== "");
+  const runtime = [
+    { name: "Profile", value: profile?.id ?? "" },
+    { name: "Packs", value: packs.map(({ id }) => id).join(", ") },
+    ...(facts ?? []),
+  ].filter(({ value }) => value.trim() !== "");
+  const changes = packs.flatMap(({ changelog }) => changelog.slice(0, maxChanges));
   const sections = [
     `# ${oneLine(options.title)}`,
     "Maintained by plimsoll. Edit the packs, not this block.",
-    ...when("Profile", () => renderProfile(options)),
-    ...when("What's New", () =>
-      renderList(
-        "What's New",
-        packs.flatMap(({ changelog }) => changelog.slice(0, newestChangelogLines)),
-      ),
+    ...when("Profile", () => (about === undefined ? [] : [`**Profile:** ${about.join(": ")}`])),
+    ...when("What's New", () => renderList("What's New", changes)),
+    ...when("Current Context", () => renderList("Current Context", notes.map(shortenNote))),
+    ...when("Runtime Context", () =>
+      facts === undefined
+        ? []
+        : renderList(
+            "Runtime Context",
+            runtime.map(({ name, value }) => `${name}: ${value}`),
+          ),
     ),
-    ...when("Current Context", () => renderList("Current Context", (options.notes ?? []).map(shortenNote))),
-    ...when("Runtime Context", () => renderRuntime(packs, options)),
     ...packs.map(({ preamble }) => tidy(preamble)),
-    ...renderConstraints(shown),
-    ...shown.map(({ pack, verbosity }) => shownText(pack.context, verbosity)),
+    ...(constraints.length === 0 ? [] : ["## Constraints", ...constraints]),
+    ...render((pack) => pack.context),
     ...renderSkills(packs, options),
-    ...when("Canonical Patterns", () => renderPatterns(packsWith(shown, "detail"))),
-    ...when("Recommended Learning", () => renderLearning(packsWith(shown, "extended"))),
-    ...renderKnownErrors(packsWith(shown, "extended")),
+    ...when("Canonical Patterns", () => renderPatterns(packsWith("detail"))),
+    ...when("Recommended Learning", () => renderLearning(packsWith("extended"))),
+    ...renderKnownErrors(packsWith("extended")),
   ];
   return `${sections.filter((section) => section !== "").join("\n\n")}\n`;
 }
 
-interface Shown {
-  readonly pack: Pack;
-  readonly verbosity: Verbosity;
-  readonly tiers: readonly Tier[];
-}
-
-function renderProfile({ profile }: RenderOptions): string[] {
-  if (profile === undefined) return [];
-  const about = [profile.name || profile.id, profile.description].map(oneLine).filter((text) => text !== "");
-  return [`**Profile:** ${about.join(": ")}`];
-}
+const maxChanges = 3;
 
 function renderList(heading: string, lines: readonly string[]): string[] {
   const items = lines.map(oneLine).filter((line) => line !== "");
-  return items.length === 0 ? [] : [`## ${heading}`, items.map(renderItem).join("\n")];
-}
-
-/** After a list marker, three backticks open a code block that no other line closes. */
-function renderItem(item: string): string {
-  const line = `- ${item}`;
-  const opensCode = scanLines(line, () => {}) !== undefined;
-  return opensCode ? line.replace(/`{3,}|~{3,}/, "\\$&") : line;
+  const rendered = items.map((item) => {
+    const line = `- ${item}`;
+    // After a list marker, three backticks open a code block that no other line closes.
+    const opensCode = scanLines(line, () => {}) !== undefined;
+    return opensCode ? line.replace(/`{3,}|~{3,}/, "\\$&") : line;
+  });
+  return items.length === 0 ? [] : [`## ${heading}`, rendered.join("\n")];
 }
 
 /** Cuts between characters. */
@@ -112,50 +106,21 @@ function shortenNote(note: string): string {
   return `${bytes.toString("utf8", 0, end)}...`;
 }
 
-function renderRuntime(packs: readonly Pack[], { profile, facts }: RenderOptions): string[] {
-  if (facts === undefined) return [];
-  const all = [
-    { name: "Profile", value: profile?.id ?? "" },
-    { name: "Packs", value: packs.map(({ id }) => id).join(", ") },
-    ...facts,
-  ];
-  return renderList(
-    "Runtime Context",
-    all.filter(({ value }) => value.trim() !== "").map(({ name, value }) => `${name}: ${value}`),
-  );
-}
-
-function renderConstraints(shown: readonly Shown[]): string[] {
-  const texts = shown
-    .map(({ pack, verbosity }) => shownText(pack.constraints, verbosity))
-    .filter((text) => text !== "");
-  return texts.length === 0 ? [] : ["## Constraints", ...texts];
-}
-
-function shownText(segments: readonly Segment[], verbosity: Verbosity): string {
-  return tidy(textAt(segments, verbosity));
-}
-
+/** Leaves out headings without text below them: their text is in a tier that is not shown, or was not fetched. Leaves
+ *  out blank lines around the text too. */
 function tidy(text: string): string {
-  return withoutLeadingBlankLines(withoutEmptyHeadings(text)).trimEnd();
-}
-
-interface Heading {
-  readonly level: number;
-  readonly start: number;
-  /** Where the heading and the blank lines after it end. */
-  end: number;
-}
-
-/** Leaves out headings without text below them: their text is in a tier that is not shown, or was not fetched. */
-function withoutEmptyHeadings(text: string): string {
-  if (!mayHaveEmptyHeading.test(text)) return text;
-  const empty = emptyHeadings(text);
+  // Most texts have no empty heading and need no scan by line. An empty one ends the text, or precedes another heading
+  // or a comment.
+  const mayHaveEmpty = /^ {0,3}#{1,6}(?=\s|$)[^\n]*(?:\n\s*(?:#|<!--)|(?:\n\s*)?(?![\s\S]))/m;
+  const empty = mayHaveEmpty.test(text) ? findEmptyHeadings(text) : [];
   const starts = [0, ...empty.map(({ end }) => end)];
-  return starts.map((start, index) => text.slice(start, empty[index]?.start)).join("");
+  const filled = starts.map((start, index) => text.slice(start, empty[index]?.start)).join("");
+  return withoutLeadingBlankLines(filled).trimEnd();
 }
 
-function emptyHeadings(text: string): readonly Heading[] {
+/** Returns where each heading and the blank lines after it are. */
+function findEmptyHeadings(text: string): readonly { readonly start: number; readonly end: number }[] {
+  type Heading = { readonly level: number; readonly start: number; end: number };
   const empty: Heading[] = [];
   /** Headings without text so far, each inside the one before. */
   let open: Heading[] = [];
@@ -176,20 +141,13 @@ function emptyHeadings(text: string): readonly Heading[] {
   return [...empty, ...open].sort((a, b) => a.start - b.start);
 }
 
-/** Most texts have no empty heading and need no scan by line. An empty one ends the text, or precedes another heading
- *  or a comment. */
-const mayHaveEmptyHeading = /^ {0,3}#{1,6}(?=\s|$)[^\n]*(?:\n\s*(?:#|<!--)|(?:\n\s*)?(?![\s\S]))/m;
-
-function packsWith(shown: readonly Shown[], tier: Tier): Pack[] {
-  return shown.filter(({ tiers }) => tiers.includes(tier)).map(({ pack }) => pack);
-}
-
 function renderSkills(packs: readonly Pack[], { skillPath }: RenderOptions): string[] {
-  const skills = skillPath === undefined ? [] : packs.flatMap((pack) => pack.skills);
-  const lines = skills.flatMap((skill) => {
-    const path = skillPath?.(skill);
-    return path === undefined ? [] : `${skill.name}: ${skill.description} Read ${path} before you do this.`;
-  });
+  const lines = packs
+    .flatMap((pack) => pack.skills)
+    .flatMap((skill) => {
+      const path = skillPath?.(skill);
+      return path === undefined ? [] : `${skill.name}: ${skill.description} Read ${path} before you do this.`;
+    });
   return renderList("Skills", lines);
 }
 
@@ -198,13 +156,8 @@ function renderPatterns(packs: readonly Pack[]): string[] {
     .flatMap(({ samples }) => samples)
     .filter(({ inject }) => inject)
     .map(({ label, description, url }) => [label, description, url]);
-  return rows.length === 0
-    ? []
-    : [
-        "## Canonical Patterns",
-        "Follow these examples before inventing a new shape.",
-        renderTable(["Pattern", "Description", "URL"], rows),
-      ];
+  const advice = "Follow these examples before inventing a new shape.";
+  return renderTable(["## Canonical Patterns", advice], [["Pattern", "Description", "URL"], ...rows]);
 }
 
 function renderLearning(packs: readonly Pack[]): string[] {
@@ -213,35 +166,25 @@ function renderLearning(packs: readonly Pack[]): string[] {
   const rows = [...courses.values()]
     .filter(({ featured, title }) => featured && title !== "")
     .map(({ title, url, level, hours }) => [
-      url === "" ? title : `[${escapeLinkText(title)}](${url})`,
+      url === "" ? title : `[${title.replace(/[[\]]/g, "\\$&")}](${url})`,
       level ?? "",
       hours === undefined ? "" : `${hours} hr`,
     ]);
-  return rows.length === 0 ? [] : ["## Recommended Learning", renderTable(["Course", "Level", "Duration"], rows)];
+  return renderTable(["## Recommended Learning"], [["Course", "Level", "Duration"], ...rows]);
 }
 
 function renderKnownErrors(packs: readonly Pack[]): string[] {
   const rows = packs
     .flatMap(({ knownErrors }) => knownErrors)
-    .map(({ pattern, cause, fix, docs }) => [
-      pattern,
-      cause,
-      docs === undefined || docs === "" ? fix : `${fix} ([docs](${docs}))`,
-    ]);
-  return rows.length === 0 ? [] : ["## Known Errors", renderTable(["Error", "Cause", "Fix"], rows)];
+    .map(({ pattern, cause, fix, docs }) => [pattern, cause, docs ? `${fix} ([docs](${docs}))` : fix]);
+  return renderTable(["## Known Errors"], [["Error", "Cause", "Fix"], ...rows]);
 }
 
-/** Renders a Markdown table from any text: a cell never breaks its row. */
-function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const rule = header.map(() => "---");
-  return [header, rule, ...rows].map((cells) => `| ${cells.map(renderCell).join(" | ")} |`).join("\n");
-}
-
-/** Doubles backslashes before a pipe, or they would escape the added backslash. */
-function renderCell(text: string): string {
-  return oneLine(text).replace(/(\\*)\|/g, "$1$1\\|");
-}
-
-function escapeLinkText(text: string): string {
-  return text.replace(/[[\]]/g, "\\$&");
+/** Renders a Markdown table from any text: a cell never breaks its row. Nothing if it has no rows. */
+function renderTable(above: readonly string[], [header = [], ...rows]: readonly (readonly string[])[]): string[] {
+  if (rows.length === 0) return [];
+  // Doubles backslashes before a pipe, or they would escape the added backslash.
+  const renderCell = (text: string) => oneLine(text).replace(/(\\*)\|/g, "$1$1\\|");
+  const lines = [header, header.map(() => "---"), ...rows];
+  return [...above, lines.map((cells) => `| ${cells.map(renderCell).join(" | ")} |`).join("\n")];
 }

@@ -36,6 +36,7 @@ export const packFileSchema: z.ZodType<PackFile> = z
       z.array(glob),
       "Patterns of the files that the pack is about. Tools with scoped rules load it only for these files.",
     ),
+    optional: key(z.boolean(), "Used only where a person or a profile names the pack.", false),
     nested: key(z.boolean(), "Goes into the AGENTS.md of the folders that globs names, not of the root.", false),
     additive: key(z.boolean(), "Adds to the pack of the same id in a lower layer instead of replacing it.", false),
     additive_position: key(z.enum(["before", "after"]), "Where the text of an additive pack goes.", "after"),

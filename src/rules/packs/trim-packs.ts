@@ -23,11 +23,39 @@ export interface DroppedPack {
 export function trimPacks(packs: readonly Pack[], maxBytes: number, verbosity: Verbosity): TrimmedPacks {
   const base = packs.filter((pack) => pack.base);
   const { kept, dropped } = dropSubsumed(packs.filter((pack) => !pack.base));
-  const fitting = countFitting(kept, maxBytes, verbosity);
+  let fitting = 0;
+  let used = 0;
+  for (const { context, constraints } of kept) {
+    used += Buffer.byteLength(textAt(context, verbosity)) + Buffer.byteLength(textAt(constraints, verbosity));
+    if (maxBytes > 0 && used > maxBytes) break;
+    fitting++;
+  }
   return {
     packs: [...base, ...kept.slice(0, fitting)],
     dropped: [...dropped, ...kept.slice(fitting).map(({ id }) => ({ id, reason: "budget" as const }))],
   };
+}
+
+/** Trims as `trimPacks` does, but the person's own packs get the budget first. Overlaps are decided before, by the order
+ *  of weights. */
+function trimOwnLast(packs: readonly Pack[], maxBytes: number, verbosity: Verbosity): TrimmedPacks {
+  const deduped = trimPacks(packs, 0, verbosity);
+  const ranked = [...deduped.packs.filter(isOwn), ...deduped.packs.filter((pack) => !isOwn(pack))];
+  const trimmed = trimPacks(
+    ranked.map((pack) => ({ ...pack, overlaps: [] })),
+    maxBytes,
+    verbosity,
+  );
+  const kept = new Set(trimmed.packs.map(({ id }) => id));
+  return {
+    packs: deduped.packs.filter(({ id }) => kept.has(id)),
+    dropped: [...deduped.dropped, ...trimmed.dropped],
+  };
+}
+
+/** Whether a person wrote the pack, or a part of it, for this place: in the project, or for all their projects. */
+function isOwn({ layer }: Pack): boolean {
+  return layer === "project" || layer === "user";
 }
 
 /** A pack is dropped if a pack that it names came earlier and was kept, whatever their weights. This is not transitive.
@@ -48,27 +76,6 @@ function dropSubsumed(packs: readonly Pack[]): { kept: Pack[]; dropped: DroppedP
   return { kept, dropped };
 }
 
-function countFitting(packs: readonly Pack[], maxBytes: number, verbosity: Verbosity): number {
-  if (maxBytes <= 0) return packs.length;
-  let used = 0;
-  for (const [index, pack] of packs.entries()) {
-    used += bytesAt(pack, verbosity);
-    if (used > maxBytes) return index;
-  }
-  return packs.length;
-}
-
-function bytesAt({ context, constraints }: Pack, verbosity: Verbosity): number {
-  return Buffer.byteLength(textAt(context, verbosity)) + Buffer.byteLength(textAt(constraints, verbosity));
-}
-
-/** A tier that was left out of a pack so that the block fits. */
-interface ThinnedPack {
-  readonly id: string;
-  /** The tier that was left out. */
-  readonly tier: Tier;
-}
-
 export interface FitOptions {
   readonly verbosity: Verbosity;
   /** Whether to drop whole packs first, or tiers of packs. */
@@ -86,9 +93,18 @@ export interface Fit {
   readonly text: string | undefined;
   readonly packs: readonly Pack[];
   readonly dropped: readonly DroppedPack[];
-  readonly thinned: readonly ThinnedPack[];
+  /** The tiers that were left out of packs so that the block fits. */
+  readonly thinned: readonly { readonly id: string; readonly tier: Tier }[];
   /** The parts besides the packs that did not fit. */
   readonly leftOut: readonly AddedPart[];
+  /** The person's own packs that are not there as a whole. */
+  readonly lostOwn: readonly LostOwn[];
+}
+
+export interface LostOwn {
+  readonly id: string;
+  /** The tiers that are missing. Empty if the whole pack is missing. */
+  readonly tiers: readonly Tier[];
 }
 
 /** The part that a person wrote for this project. It is left out last. */
@@ -98,11 +114,12 @@ const ownPart: AddedPart = "Current Context";
  *  not even base packs fit, uses the packs that fit alone. */
 export function fitPacks(packs: readonly Pack[], options: FitOptions): Fit {
   const { verbosity, onOverflow, maxBytes, fits } = options;
-  const trimmed = trimPacks(packs, onOverflow === "drop" ? maxBytes : 0, verbosity);
+  const trimmed = trimOwnLast(packs, onOverflow === "drop" ? maxBytes : 0, verbosity);
   const whole = renderAfter(trimmed.packs, { taken: [], parts: addedParts }, options);
   // If all packs have globs, the block holds only the notes and facts of the project.
   const isExpected = trimmed.packs.length > 0 || packs.length === 0;
-  if (isExpected && fits(whole)) return { ...trimmed, text: whole, thinned: [], leftOut: [] };
+  const complete = { ...trimmed, text: whole, thinned: [], leftOut: [] };
+  if (isExpected && fits(whole)) return { ...complete, lostOwn: listLost(packs, complete) };
   const ways = [
     () => shorten(trimmed, [ownPart], options),
     () => shorten(trimmed, [], options),
@@ -112,11 +129,21 @@ export function fitPacks(packs: readonly Pack[], options: FitOptions): Fit {
   let fit = ways[0]!();
   for (const way of ways.slice(1)) if (fit.text === undefined) fit = way();
   const places = new Map(packs.map(({ id }, place) => [id, place]));
-  return { ...fit, dropped: [...fit.dropped].sort((a, b) => places.get(a.id)! - places.get(b.id)!) };
+  const dropped = [...fit.dropped].sort((a, b) => places.get(a.id)! - places.get(b.id)!);
+  return { ...fit, dropped, lostOwn: listLost(packs, fit) };
+}
+
+/** A pack that another one includes is not lost. */
+function listLost(packs: readonly Pack[], { dropped, thinned }: Pick<Fit, "dropped" | "thinned">): LostOwn[] {
+  return packs.filter(isOwn).flatMap(({ id }) => {
+    const tiers = thinned.filter((each) => each.id === id).map(({ tier }) => tier);
+    const isGone = dropped.some((each) => each.id === id && each.reason === "budget");
+    return isGone || tiers.length > 0 ? [{ id, tiers: tiers.reverse() }] : [];
+  });
 }
 
 /** Uses only packs whose core fits alone, and thins them before it drops them. */
-function shortenSmall(packs: readonly Pack[], parts: readonly AddedPart[], options: FitOptions): Fit {
+function shortenSmall(packs: readonly Pack[], parts: readonly AddedPart[], options: FitOptions): Omit<Fit, "lostOwn"> {
   const { render, fits, verbosity } = options;
   const core = (some: readonly Pack[]) => render(some, () => "minimal", parts);
   const empty = core([]);
@@ -135,8 +162,8 @@ function shorten(
   { packs, dropped }: Pick<Fit, "packs" | "dropped">,
   parts: readonly AddedPart[],
   options: FitOptions,
-): Fit {
-  const steps = stepsFor(packs, options);
+): Omit<Fit, "lostOwn"> {
+  const steps = planSteps(packs, options);
   let least = 0;
   let most = steps.length;
   while (least < most) {
@@ -145,33 +172,26 @@ function shorten(
     else least = middle + 1;
   }
   const taken = steps.slice(0, least);
-  const kept = without(packs, taken);
+  const kept = dropPacks(packs, taken);
+  const leftOut: AddedPart[] = [];
+  let added = parts;
+  let text = renderAfter(packs, { taken, parts }, options);
+  // Adds each part that still fits, the most useful first. A part without text is not left out.
+  for (const part of kept.length === 0 ? [] : addedParts.filter((each) => !parts.includes(each))) {
+    const longer = renderAfter(packs, { taken, parts: [...added, part] }, options);
+    if (longer === text) continue;
+    if (options.fits(longer)) [added, text] = [[...added, part], longer];
+    else leftOut.push(part);
+  }
   const keptIds = new Set(kept.map((pack) => pack.id));
   const inBudget = taken.flatMap(({ id, tier }) => (tier === undefined ? [{ id, reason: "budget" as const }] : []));
   return {
-    ...(kept.length === 0 ? { text: undefined, leftOut: [] } : addParts(packs, { taken, parts }, options)),
+    text: kept.length === 0 ? undefined : text,
+    leftOut,
     packs: kept,
     dropped: [...dropped, ...inBudget],
     thinned: taken.flatMap(({ id, tier }) => (tier !== undefined && keptIds.has(id) ? [{ id, tier }] : [])),
   };
-}
-
-/** Adds each part that still fits, the most useful first. A part without text is not left out. */
-function addParts(packs: readonly Pack[], { taken, parts }: State, options: FitOptions): Pick<Fit, "text" | "leftOut"> {
-  const leftOut: AddedPart[] = [];
-  let added = parts;
-  let text = renderAfter(packs, { taken, parts }, options);
-  for (const part of addedParts.filter((each) => !parts.includes(each))) {
-    const longer = renderAfter(packs, { taken, parts: [...added, part] }, options);
-    if (longer === text) continue;
-    if (!options.fits(longer)) {
-      leftOut.push(part);
-      continue;
-    }
-    added = [...added, part];
-    text = longer;
-  }
-  return { text, leftOut };
 }
 
 /** One step of making the text shorter: drop a pack, or one of its tiers. */
@@ -180,43 +200,42 @@ interface Step {
   readonly tier?: Tier;
 }
 
-/** Returns the steps, lowest priority first. With `thin`, tiers are dropped before packs. Base packs come last. */
-function stepsFor(packs: readonly Pack[], { verbosity, onOverflow }: FitOptions): Step[] {
-  const upward = [...packs].reverse();
-  const base = upward.filter((pack) => pack.base);
-  const others = upward.filter((pack) => !pack.base);
+/** Returns the steps, lowest priority first. With `thin`, tiers are dropped before packs. A person's own packs are
+ *  thinned after all others, and dropped after all others. Of each of the two groups, base packs are dropped last. */
+function planSteps(packs: readonly Pack[], { verbosity, onOverflow }: FitOptions): Step[] {
   const thinning = tiersAt(verbosity).slice(1).reverse();
+  // Tables belong to a tier, just as texts do.
+  const hasTier = ({ context, constraints, samples, learning, knownErrors }: Pack, tier: Tier) =>
+    (tier === "detail" && samples.some((sample) => sample.inject)) ||
+    (tier === "extended" && (knownErrors.length > 0 || learning.some((course) => course.featured))) ||
+    [...context, ...constraints].some((segment) => segment.tier === tier && segment.text !== "");
   const thin = (from: readonly Pack[]) =>
     thinning.flatMap((tier) => from.filter((pack) => hasTier(pack, tier)).map(({ id }) => ({ id, tier })));
   const drop = (from: readonly Pack[]) => from.map(({ id }) => ({ id }));
-  const steps: Step[] = onOverflow === "thin" ? thin(upward) : [];
-  steps.push(...drop(others));
-  if (onOverflow === "drop") steps.push(...thin(base));
-  steps.push(...drop(base));
+  const upward = [...packs].reverse();
+  const groups = [upward.filter((pack) => !isOwn(pack)), upward.filter(isOwn)];
+  const steps: Step[] = onOverflow === "thin" ? groups.flatMap(thin) : [];
+  for (const group of groups) {
+    const base = group.filter((pack) => pack.base);
+    steps.push(...drop(group.filter((pack) => !pack.base)));
+    if (onOverflow === "drop") steps.push(...thin(base));
+    steps.push(...drop(base));
+  }
   return steps;
 }
 
-/** Tables belong to a tier, just as texts do. */
-function hasTier({ context, constraints, samples, learning, knownErrors }: Pack, tier: Tier): boolean {
-  if (tier === "detail" && samples.some((sample) => sample.inject)) return true;
-  if (tier === "extended" && (knownErrors.length > 0 || learning.some((course) => course.featured))) return true;
-  return [...context, ...constraints].some((segment) => segment.tier === tier && segment.text !== "");
-}
-
-function without(packs: readonly Pack[], taken: readonly Step[]): readonly Pack[] {
+function dropPacks(packs: readonly Pack[], taken: readonly Step[]): readonly Pack[] {
   const gone = new Set(taken.filter((step) => step.tier === undefined).map((step) => step.id));
   return packs.filter((pack) => !gone.has(pack.id));
 }
 
-/** What was taken away, and the parts that are added. */
-interface State {
-  readonly taken: readonly Step[];
-  readonly parts: readonly AddedPart[];
-}
-
-function renderAfter(packs: readonly Pack[], { taken, parts }: State, { verbosity, render }: FitOptions): string {
+function renderAfter(
+  packs: readonly Pack[],
+  { taken, parts }: { readonly taken: readonly Step[]; readonly parts: readonly AddedPart[] },
+  { verbosity, render }: FitOptions,
+): string {
   const levels = new Map<string, Verbosity>();
   for (const { id, tier } of taken)
     if (tier !== undefined) levels.set(id, tier === "extended" ? "standard" : "minimal");
-  return render(without(packs, taken), (pack) => levels.get(pack.id) ?? verbosity, parts);
+  return render(dropPacks(packs, taken), (pack) => levels.get(pack.id) ?? verbosity, parts);
 }

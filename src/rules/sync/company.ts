@@ -9,11 +9,10 @@ import {
   type Company,
   type CompanyPlace,
   cacheDirectory,
-  codeOf,
   collectOutput,
   connecting,
   type Environment,
-  type GitUse,
+  getErrorCode,
   gitReason,
   isAlive,
   makeDirectory,
@@ -42,23 +41,21 @@ export async function companyDirectory(company: Company | undefined, place: Comp
   if (company === undefined) return undefined;
   const source = readCompanySource(company, place);
   if (source.kind === "directory") return source.path;
-  const current = await readCurrent(gitPlace(source, place.env));
+  const current = await readCurrent(locateCache(source, place.env));
   if (current !== undefined) return current.directory;
   const packs = `the company's packs from ${withoutPasswords(company.source)} at ${source.revision}`;
   const message = `${packs} are not on this machine yet`;
   throw new ContextError("unreadable_input", message, { hint: "Run plimsoll sync." });
 }
 
-interface SyncCompanyOptions {
-  readonly force?: boolean | undefined;
-  /** Also fetches from machines in this network. */
-  readonly allowPrivate?: boolean | undefined;
-}
-
 /** Updates the layer. A failure is data, and keeps the earlier layer. */
 export async function syncCompany(
   company: Company,
-  { force = false, allowPrivate, ...place }: CompanyPlace & SyncCompanyOptions,
+  {
+    force = false,
+    allowPrivate,
+    ...place
+  }: CompanyPlace & { readonly force?: boolean | undefined } & Pick<ResolveOptions, "allowPrivate">,
 ): Promise<CompanySync> {
   const source = readCompanySource(company, place);
   const base = { source: withoutPasswords(company.source), revision: company.revision, commit: undefined };
@@ -68,7 +65,7 @@ export async function syncCompany(
       ? { ...base, directory: source.path, status: "in place", reason: undefined }
       : { ...base, directory: undefined, status: "failed", reason: `${source.path} is not a directory` };
   }
-  const git = gitPlace(source, place.env);
+  const git = locateCache(source, place.env);
   const before = await readCurrent(git);
   // A full commit name always means the same tree.
   const isDone = !force && before !== undefined && before.commit === source.revision;
@@ -81,25 +78,23 @@ export async function syncCompany(
   return { ...base, commit: fetched.commit, directory: fetched.directory, status, reason: undefined };
 }
 
-interface GitPlace {
+interface CachedLayer {
   readonly url: string;
   readonly revision: string;
   readonly directory: string;
   readonly currentFile: string;
 }
 
-function gitPlace({ url, revision }: { url: string; revision: string }, env: Environment): GitPlace {
+function locateCache({ url, revision }: { url: string; revision: string }, env: Environment): CachedLayer {
   const key = createHash("sha256").update(`${url}\n${revision}`).digest("hex").slice(0, 32);
   const directory = join(cacheDirectory(env), "company", key);
   return { url, revision, directory, currentFile: join(directory, "current") };
 }
 
-interface Layer {
-  readonly commit: string;
-  readonly directory: string;
-}
-
-async function readCurrent({ directory, currentFile }: GitPlace): Promise<Layer | undefined> {
+async function readCurrent({
+  directory,
+  currentFile,
+}: CachedLayer): Promise<{ readonly commit: string; readonly directory: string } | undefined> {
   const commit = (readForeignBytes(currentFile) ?? "").trim();
   if (!/^[\da-f]{40,64}$/.test(commit)) return undefined;
   const layer = join(directory, commit);
@@ -107,9 +102,9 @@ async function readCurrent({ directory, currentFile }: GitPlace): Promise<Layer 
 }
 
 async function fetchLayer(
-  git: GitPlace,
+  git: CachedLayer,
   options: Pick<TreeRequest, "env" | "allowPrivate">,
-): Promise<Layer | { reason: string }> {
+): Promise<{ readonly commit: string; readonly directory: string } | { readonly reason: string }> {
   const temporary = join(git.directory, `fetch-${process.pid}.tmp`);
   try {
     await makeDirectory(git.directory, 0o700);
@@ -119,13 +114,18 @@ async function fetchLayer(
     if ("reason" in tree) return tree;
     const directory = join(git.directory, tree.commit);
     await makePrivate(temporary);
-    await moveInto(temporary, directory);
+    await rename(temporary, directory).catch((error) => {
+      // Another sync put the same tree there.
+      if (!["ENOTEMPTY", "EEXIST"].includes(getErrorCode(error) ?? "")) throw error;
+    });
     const before = await readCurrent(git);
     await replaceOwnFile(git.currentFile, Buffer.from(`${tree.commit}\n`));
-    await sweep(git, [tree.commit, before?.commit]);
+    await removeOld(git, [tree.commit, before?.commit]);
     return { commit: tree.commit, directory };
   } catch (error) {
-    return { reason: cacheReason(error, git) };
+    const code = getErrorCode(error);
+    if (code === undefined) throw error;
+    return { reason: `${git.directory} cannot be written (${code})` };
   } finally {
     await rm(temporary, { recursive: true, force: true }).catch(() => {});
   }
@@ -141,18 +141,8 @@ async function makePrivate(directory: string): Promise<void> {
   }
 }
 
-/** If the commit's folder exists, another sync put the same tree there. */
-async function moveInto(temporary: string, directory: string): Promise<void> {
-  try {
-    await rename(temporary, directory);
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
-  }
-}
-
 /** Removes older commits and files of killed syncs. Keeps the previous commit: somebody may be reading it. */
-async function sweep({ directory }: GitPlace, kept: readonly (string | undefined)[]): Promise<void> {
+async function removeOld({ directory }: CachedLayer, kept: readonly (string | undefined)[]): Promise<void> {
   for (const name of await readdir(directory)) {
     const owner = /^fetch-(\d+)\.tmp$/.exec(name)?.[1];
     const isOld =
@@ -160,12 +150,6 @@ async function sweep({ directory }: GitPlace, kept: readonly (string | undefined
     // The git of a killed sync may still be working there. The next sync removes it.
     if (isOld) await rm(join(directory, name), { recursive: true, force: true, maxRetries: 3 }).catch(() => {});
   }
-}
-
-function cacheReason(error: unknown, { directory }: GitPlace): string {
-  const code = codeOf(error);
-  if (code === undefined) throw error;
-  return `${directory} cannot be written (${code})`;
 }
 
 /** A request for the files of one revision of a git repository, without the repository. */
@@ -178,15 +162,15 @@ interface TreeRequest extends ResolveOptions {
   readonly env: Environment;
 }
 
-type GitTree = { readonly commit: string } | { readonly reason: string };
-
 /** Writes the tree into `directory`. Transfers only that revision if the server allows it. */
-export async function fetchGitTree(request: TreeRequest): Promise<GitTree> {
+export async function fetchGitTree(
+  request: TreeRequest,
+): Promise<{ readonly commit: string } | { readonly reason: string }> {
   const { url, revision, directory, env } = request;
-  const way = await wayTo(url, request);
-  if ("reason" in way) return way;
+  const checked = await chooseSettings(url, request);
+  if ("reason" in checked) return checked;
   await makeDirectory(directory);
-  const git = (...args: readonly string[]) => runGit(args, { directory, env, settings: way.settings });
+  const git = (...args: readonly string[]) => runGit(args, { directory, env, settings: checked.settings });
   const created = await git("init", "--quiet", "--template=");
   if (!created.ok) return { reason: created.reason };
   // The attributes in the fetched tree must not choose a filter of the user.
@@ -205,11 +189,11 @@ export async function fetchGitTree(request: TreeRequest): Promise<GitTree> {
 
 /** Returns settings that make git use the address that was checked. If the name is unknown, git reports it. What ssh's
  *  own configuration does with a name is the user's choice. */
-async function wayTo(
+async function chooseSettings(
   url: string,
   options: ResolveOptions,
 ): Promise<{ readonly settings: readonly string[] } | { readonly reason: string }> {
-  const server = serverOf(url);
+  const server = readServer(url);
   if (server === undefined || options.allowPrivate) return { settings: [] };
   // Only sync reaches this line. Every command that reads packs loads this file, and should not pay for node:dns.
   const { resolveHost } = await import("./public-host.ts");
@@ -224,7 +208,7 @@ async function wayTo(
 }
 
 /** Returns `undefined` for a file. The port is set only for http, where git can be told the address. */
-function serverOf(url: string): { readonly host: string; readonly port?: string } | undefined {
+function readServer(url: string): { readonly host: string; readonly port?: string } | undefined {
   if (URL.canParse(url) && url.includes("://")) {
     const { protocol, hostname, port } = new URL(url);
     if (protocol === "file:" || hostname === "") return undefined;
@@ -236,13 +220,12 @@ function serverOf(url: string): { readonly host: string; readonly port?: string 
   return host === undefined ? undefined : { host };
 }
 
-type Git = (...args: readonly string[]) => Promise<GitResult>;
 type GitResult = { readonly ok: true; readonly output: string } | { readonly ok: false; readonly reason: string };
 
 /** A server may refuse a commit that is not the tip of a branch, and does not know shortened names. Then everything is
  *  fetched. */
 async function fetchRevision(
-  git: Git,
+  git: (...args: readonly string[]) => Promise<GitResult>,
   url: string,
   revision: string,
 ): Promise<{ ok: true; reference: string } | { ok: false; reason: string }> {
@@ -255,7 +238,7 @@ async function fetchRevision(
 }
 
 /** Enough for a large repository over a slow line. After that, nothing will come. */
-const mostSeconds = 300;
+const maxSeconds = 300;
 
 async function runGit(
   args: readonly string[],
@@ -263,28 +246,23 @@ async function runGit(
 ): Promise<GitResult> {
   const controller = new AbortController();
   const stop = () => controller.abort();
-  const timer = setTimeout(stop, mostSeconds * 1000);
+  const timer = setTimeout(stop, maxSeconds * 1000);
   // The program has its own group, which an interrupt at the terminal does not reach.
   process.once("exit", stop);
   try {
     const git = await startGit({ root: directory, env, signal: controller.signal }, args, {
-      ...fetching,
-      settings: [...(fetching.settings ?? []), ...settings],
+      ...connecting,
+      settings: ["core.autocrlf=false", "advice.detachedHead=false", ...settings],
+      variables: { ...connecting.variables, GIT_LFS_SKIP_SMUDGE: "1" },
     });
     if (git === undefined) return { ok: false, reason: noGitReason };
     const output = (await collectOutput(git.output)).toString("utf8");
     const { code, stderr } = await git.end;
     if (code === 0) return { ok: true, output };
     const isLate = controller.signal.aborted;
-    return { ok: false, reason: isLate ? `git took longer than ${mostSeconds} s` : gitReason(stderr) };
+    return { ok: false, reason: isLate ? `git took longer than ${maxSeconds} s` : gitReason(stderr) };
   } finally {
     clearTimeout(timer);
     process.off("exit", stop);
   }
 }
-
-const fetching: GitUse = {
-  ...connecting,
-  settings: ["core.autocrlf=false", "advice.detachedHead=false"],
-  variables: { ...connecting.variables, GIT_LFS_SKIP_SMUDGE: "1" },
-};

@@ -4,8 +4,9 @@
 import type { IncomingMessage } from "node:http";
 import type { LookupFunction } from "node:net";
 import type { Readable } from "node:stream";
-import { type FetchFormat, loadHtmlConverter, truncateBytes } from "../../core/text/index.ts";
-import { type HostAddress, type ResolveOptions, resolveHost } from "./public-host.ts";
+import { truncateBytes } from "../../core/text/index.ts";
+import type { FetchFormat } from "../packs/index.ts";
+import { type HostAddress, type ResolvedHost, type ResolveOptions, resolveHost } from "./public-host.ts";
 
 export type FetchedText =
   | {
@@ -26,42 +27,53 @@ export interface FetchOptions extends ResolveOptions {
 
 /** The limit of the answer's body, before it is converted. */
 const maxFetchBytes: number = 1024 * 1024;
-const mostRedirects = 5;
-const defaultTimeoutMs = 10_000;
+const maxRedirects = 5;
 
 export async function fetchText(address: string, options: FetchOptions): Promise<FetchedText> {
-  const { timeoutMs = defaultTimeoutMs } = options;
+  const { timeoutMs = 10_000 } = options;
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const answer = await followRedirects(address, signal, options);
     if ("reason" in answer) return answer;
-    const stream = await decoded(answer.response);
+    const stream = await unpack(answer.response);
     if ("reason" in stream) return stream;
-    const body = await readBody(stream);
-    const text = decodeBody(body, answer.response.headers["content-type"] ?? null);
-    if ("reason" in text) return text;
-    return await convert({ ...text, truncated: body.truncated, url: answer.url }, options);
+    const chunks: Buffer[] = [];
+    let size = 0;
+    // Leaving the loop drops the rest of the answer.
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > maxFetchBytes) break;
+    }
+    const truncated = size > maxFetchBytes;
+    const bytes = Buffer.concat(chunks).subarray(0, maxFetchBytes);
+    const decoded = decodeBody({ bytes, truncated }, answer.response.headers["content-type"] ?? "");
+    if ("reason" in decoded) return decoded;
+    let [text, warning]: [string, string | undefined] = [decoded.text, undefined];
+    const { format, selector } = options;
+    if (decoded.isHtml && format !== "raw") {
+      const { convertHtml } = await import("./convert-html.ts");
+      ({ text, warning } = convertHtml(text, { format, selector, baseUrl: answer.url }));
+    }
+    if (text.trim() === "") return { reason: "the page has no text" };
+    // Converted markup may be longer than the page.
+    return { text: truncateBytes(text, maxFetchBytes).text, truncated, warning };
   } catch (error) {
-    return { reason: signal.aborted ? `no answer within ${timeoutMs / 1000} s` : networkReason(error) };
+    return { reason: signal.aborted ? `no answer within ${timeoutMs / 1000} s` : explainFailure(error) };
   }
 }
 
-interface Answer {
-  readonly response: IncomingMessage;
-  /** The address after redirects. */
-  readonly url: string;
-}
-
+/** Returns the answer and the address that gave it. */
 async function followRedirects(
   address: string,
   signal: AbortSignal,
   options: ResolveOptions,
-): Promise<Answer | { reason: string }> {
+): Promise<{ readonly response: IncomingMessage; readonly url: string } | { reason: string }> {
   let url = address;
-  for (let count = 0; count <= mostRedirects; count++) {
-    const opened = await open(url, signal, options);
-    if ("reason" in opened) return count === 0 ? opened : { reason: `redirected to ${url}: ${opened.reason}` };
-    const { response } = opened;
+  for (let count = 0; count <= maxRedirects; count++) {
+    const resolved = await resolveAddress(url, options);
+    if ("reason" in resolved) return count === 0 ? resolved : { reason: `redirected to ${url}: ${resolved.reason}` };
+    const response = await request(new URL(url), signal, resolved.addresses);
     const { statusCode: status = 0 } = response;
     if (status >= 200 && status < 300) return { response, url };
     response.destroy();
@@ -70,20 +82,17 @@ async function followRedirects(
     if (!URL.canParse(location, url)) return { reason: `redirected to "${location}", which is not an address` };
     url = new URL(location, url).href;
   }
-  return { reason: `more than ${mostRedirects} redirects` };
+  return { reason: `more than ${maxRedirects} redirects` };
 }
 
-async function open(
-  address: string,
-  signal: AbortSignal,
-  options: ResolveOptions,
-): Promise<{ response: IncomingMessage } | { reason: string }> {
-  const problem = addressProblem(address);
-  if (problem !== undefined) return { reason: problem };
-  const url = new URL(address);
-  const resolved = await resolveHost(url.hostname, options);
-  if ("reason" in resolved) return resolved;
-  return { response: await request(url, signal, resolved.addresses) };
+async function resolveAddress(address: string, options: ResolveOptions): Promise<ResolvedHost> {
+  if (!URL.canParse(address)) return { reason: "is not an address: write it in full, with https://" };
+  const { protocol, username, password, hostname } = new URL(address);
+  if (protocol !== "http:" && protocol !== "https:") {
+    return { reason: `only http and https are fetched, not ${protocol}` };
+  }
+  if (username + password === "") return resolveHost(hostname, options);
+  return { reason: "contains a user name or password: only public pages are fetched" };
 }
 
 /** `fetch` is not used, because it would look the name up again. */
@@ -94,27 +103,19 @@ async function request(url: URL, signal: AbortSignal, addresses: readonly HostAd
     const [first] = addresses;
     callback(null, first?.address ?? "", first?.family);
   };
+  const headers = {
+    "user-agent": "plimsoll",
+    accept: "text/markdown, text/plain;q=0.9, text/html;q=0.8, */*;q=0.5",
+    "accept-encoding": "gzip, br",
+  };
   return new Promise((resolve, reject) => {
     const call = client.request(url, { headers, signal, lookup, agent: false });
     call.on("response", resolve).on("error", reject).end();
   });
 }
 
-const headers: Readonly<Record<string, string>> = {
-  "user-agent": "plimsoll",
-  accept: "text/markdown, text/plain;q=0.9, text/html;q=0.8, */*;q=0.5",
-  "accept-encoding": "gzip, br",
-};
-
-function addressProblem(address: string): string | undefined {
-  if (!URL.canParse(address)) return "is not an address: write it in full, with https://";
-  const { protocol, username, password } = new URL(address);
-  if (protocol !== "http:" && protocol !== "https:") return `only http and https are fetched, not ${protocol}`;
-  return username + password === "" ? undefined : "contains a user name or password: only public pages are fetched";
-}
-
 /** Returns the body without its transfer encoding. */
-async function decoded(response: IncomingMessage): Promise<Readable | { reason: string }> {
+async function unpack(response: IncomingMessage): Promise<Readable | { reason: string }> {
   const encoding = (response.headers["content-encoding"] ?? "identity").trim().toLowerCase();
   if (encoding === "identity" || encoding === "") return response;
   const { createBrotliDecompress, createUnzip } = await import("node:zlib");
@@ -134,39 +135,6 @@ async function decoded(response: IncomingMessage): Promise<Readable | { reason: 
   return response.pipe(unpacker);
 }
 
-async function readBody(stream: Readable): Promise<{ bytes: Buffer; truncated: boolean }> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  // Leaving the loop drops the rest of the answer.
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size > maxFetchBytes) break;
-  }
-  return { bytes: Buffer.concat(chunks).subarray(0, maxFetchBytes), truncated: size > maxFetchBytes };
-}
-
-interface Decoded {
-  readonly text: string;
-  readonly isHtml: boolean;
-  readonly truncated: boolean;
-  readonly url: string;
-}
-
-async function convert(
-  { text, isHtml, truncated, url }: Decoded,
-  { format, selector }: FetchOptions,
-): Promise<FetchedText> {
-  let [converted, warning]: [string, string | undefined] = [text, undefined];
-  if (isHtml && format !== "raw") {
-    const { convertHtml } = await loadHtmlConverter();
-    ({ text: converted, warning } = convertHtml(text, { format, selector, baseUrl: url }));
-  }
-  if (converted.trim() === "") return { reason: "the page has no text" };
-  // Converted markup may be longer than the page.
-  return { text: truncateBytes(converted, maxFetchBytes).text, truncated, warning };
-}
-
 const unpackable = "does not match its stated encoding";
 const networkReasons: Readonly<Record<string, string>> = {
   ENOTFOUND: "its host is unknown. Is this machine online?",
@@ -183,7 +151,7 @@ const networkReasons: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is not trusted",
 };
 
-function networkReason(error: unknown): string {
+function explainFailure(error: unknown): string {
   if (!(error instanceof Error)) throw error;
   // If every address of a host fails, the error holds one error for each.
   const cause = error instanceof AggregateError ? (error.errors[0] as Error) : error;
@@ -193,71 +161,35 @@ function networkReason(error: unknown): string {
   return networkReasons[code] ?? `the fetch failed (${code || cause.message})`;
 }
 
-/** The body of an answer as text. */
-type DecodedBody = { readonly text: string; readonly isHtml: boolean } | { readonly reason: string };
-
-/** Uses the answer's charset, else the page's, else UTF-8. Refuses bytes that are invalid in it, and never replaces
- *  them. */
+/** Returns the body of an answer as text. Uses the answer's charset, else the page's, else UTF-8. Refuses bytes that are
+ *  invalid in it, and never replaces them. */
 function decodeBody(
   { bytes, truncated }: { readonly bytes: Buffer; readonly truncated: boolean },
-  contentType: string | null,
-): DecodedBody {
-  const [type = "", ...parameters] = (contentType ?? "").toLowerCase().split(";");
+  contentType: string,
+): { readonly text: string; readonly isHtml: boolean } | { readonly reason: string } {
+  const [type = "", ...parameters] = contentType.toLowerCase().split(";");
   const mediaType = type.trim();
-  if (!isText(mediaType)) return { reason: `is ${mediaType}, which is not text` };
-  const isHtml = htmlTypes.includes(mediaType) || (isVague(mediaType) && looksLikeHtml(bytes));
-  const charset = charsetOf(parameters.join(";")) ?? (isHtml ? metaCharset(bytes) : undefined) ?? "utf-8";
-  const decoded = decode(bytes, { charset, truncated });
-  if (decoded === undefined) return { reason: `is not valid ${charset === "utf-8" ? "UTF-8" : `text in ${charset}`}` };
-  if (decoded.includes("\0")) return { reason: "is binary data, not text" };
-  const text = decoded.replace(/\r\n?/g, "\n");
-  return { text: truncated ? wholeLines(text) : text, isHtml };
-}
-
-const htmlTypes = ["text/html", "application/xhtml+xml"];
-
-/** The type says nothing about the content. */
-function isVague(type: string): boolean {
-  return type === "" || type === "application/octet-stream" || type === "binary/octet-stream";
-}
-
-function isText(type: string): boolean {
-  return (
-    isVague(type) ||
-    type.startsWith("text/") ||
-    /[/+](json|xml|yaml|x-yaml|toml|markdown|javascript|ld\+json|x-ndjson|graphql|sql)$/.test(type)
+  // The type says nothing about the content.
+  const isVague = ["", "application/octet-stream", "binary/octet-stream"].includes(mediaType);
+  if (!isVague && !textType.test(mediaType)) return { reason: `is ${mediaType}, which is not text` };
+  const start = bytes.subarray(0, 1024).toString("latin1");
+  const isHtml = ["text/html", "application/xhtml+xml"].includes(mediaType) || (isVague && htmlStart.test(start));
+  const tags = isHtml ? (start.match(/<meta[^>]+>/gi) ?? []) : [];
+  const [charset = "utf-8"] = [parameters.join(";"), ...tags].flatMap(
+    (written) => /charset\s*=\s*["']?([\w.:-]+)/i.exec(written)?.[1]?.toLowerCase() ?? [],
   );
-}
-
-function looksLikeHtml(bytes: Buffer): boolean {
-  return /^\s*(?:<\?xml[^>]*>\s*)?(?:<!--[\s\S]{0,400}?-->\s*)?<(?:!doctype\s+html|html)[\s>]/i.test(
-    bytes.subarray(0, 1024).toString("latin1"),
-  );
-}
-
-function charsetOf(written: string): string | undefined {
-  return /charset\s*=\s*["']?([\w.:-]+)/i.exec(written)?.[1]?.toLowerCase();
-}
-
-function metaCharset(bytes: Buffer): string | undefined {
-  const tags =
-    bytes
-      .subarray(0, 1024)
-      .toString("latin1")
-      .match(/<meta[^>]+>/gi) ?? [];
-  return tags.map(charsetOf).find((charset) => charset !== undefined);
-}
-
-function decode(bytes: Buffer, { charset, truncated }: { charset: string; truncated: boolean }): string | undefined {
+  let text: string;
   try {
     // The decoder waits for the rest of a character that was cut, so it is left out.
-    return new TextDecoder(charset, { fatal: true }).decode(bytes, { stream: truncated });
+    text = new TextDecoder(charset, { fatal: true }).decode(bytes, { stream: truncated });
   } catch {
-    return undefined;
+    return { reason: `is not valid ${charset === "utf-8" ? "UTF-8" : `text in ${charset}`}` };
   }
+  if (text.includes("\0")) return { reason: "is binary data, not text" };
+  text = text.replace(/\r\n?/g, "\n");
+  const lineEnd = truncated ? text.lastIndexOf("\n") : -1;
+  return { text: lineEnd === -1 ? text : text.slice(0, lineEnd + 1), isHtml };
 }
 
-function wholeLines(text: string): string {
-  const lineEnd = text.lastIndexOf("\n");
-  return lineEnd === -1 ? text : text.slice(0, lineEnd + 1);
-}
+const textType = /^text\/|[/+](json|xml|yaml|x-yaml|toml|markdown|javascript|ld\+json|x-ndjson|graphql|sql)$/;
+const htmlStart = /^\s*(?:<\?xml[^>]*>\s*)?(?:<!--[\s\S]{0,400}?-->\s*)?<(?:!doctype\s+html|html)[\s>]/i;

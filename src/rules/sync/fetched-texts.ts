@@ -5,7 +5,6 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { ContextError } from "../../core/errors.ts";
 import {
-  type FetchMarker,
   fitForeignText,
   isText,
   isTime,
@@ -23,6 +22,7 @@ import {
   followLinks,
   readForeignText,
 } from "../../host/index.ts";
+import type { FetchMarker } from "../packs/index.ts";
 
 /** Where the texts of one scope are pinned. */
 export interface PinFolder {
@@ -71,19 +71,25 @@ export type FoundPin = PinnedText | { readonly missing: true } | { readonly file
 const maxPinnedBytes: number = 1024 * 1024;
 
 const indexName = "index.json";
-const damagedIndex = "is damaged, so no fetched text can be used. Run `plimsoll sync` to write it again";
-const editedText =
-  "differs from its hash in index.json, because somebody edited it or a sync was interrupted. " +
-  "Run `plimsoll sync` to fetch it again, or restore the file";
 
 export interface Pins {
   /** Returns the pinned text for a marker, as it was when the pins were opened. */
   find(key: FetchKey): Promise<FoundPin>;
   /** Writes the file of one text. The index does not name it yet. Returns the problem if it fails. */
-  write(text: NewText): Promise<PinnedText | { readonly problem: string }>;
-  /** Adds texts to the index, and removes those that no marker names any more, with their files. Returns the problem if
-   *  it fails. */
-  change(change: IndexChange): Promise<string | undefined>;
+  write(text: {
+    readonly key: FetchKey;
+    readonly text: string;
+    /** Absent limits keep the whole text. */
+    readonly limits: TextLimits;
+    /** ISO 8601. */
+    readonly fetched: string;
+  }): Promise<PinnedText | { readonly problem: string }>;
+  /** Adds texts to the index, and removes those that no marker names any more, with their files: `wanted` are the texts
+   *  that a marker names, absent if all are kept. Returns the problem if it fails. */
+  change(change: {
+    readonly added: readonly Pin[];
+    readonly wanted?: readonly FetchKey[] | undefined;
+  }): Promise<string | undefined>;
 }
 
 /** Opens the pinned texts of a folder. Reads the index now and each text once. */
@@ -96,11 +102,21 @@ export async function openPins(folder: PinFolder): Promise<Pins> {
       const name = pinnedName(key);
       const pin = index.pins.find(({ file }) => file === name);
       if (pin === undefined) return { missing: true };
-      if (!found.has(name)) found.set(name, readPinned(folder, pin));
-      return found.get(name)!;
+      const reading = found.get(name) ?? readPinned(folder, pin);
+      found.set(name, reading);
+      return reading;
     },
-    write: (text) => writePinned(folder, text),
-    change: (change) => changePins(folder, change),
+    async write({ key, text, limits, fetched }) {
+      const { url, format, selector } = key;
+      const fitted = fitToMarker(text, limits);
+      const cut = fitted.truncated ? { max_lines: limits.maxLines, max_tokens: limits.maxTokens } : {};
+      const file = pinnedName(key);
+      const problem = await writeOwn(folder, file, () => toByteString(fitted.text));
+      if (problem !== undefined) return { problem };
+      const pin = { file, url, format, selector, ...cut, sha256: hashText(fitted.text), fetched };
+      return { pin, text: fitted.text };
+    },
+    change: (change) => changeIndex(folder, change),
   };
 }
 
@@ -109,7 +125,9 @@ async function readPinned(folder: PinFolder, pin: Pin): Promise<FoundPin> {
   const read = await readOwn(folder, pin.file);
   if (read === undefined) return { missing: true };
   if ("reason" in read) return { file, reason: read.reason };
-  return hashOf(read.text) === pin.sha256 ? { pin, text: read.text } : { file, reason: editedText };
+  if (hashText(read.text) === pin.sha256) return { pin, text: read.text };
+  const reason = "differs from its hash in index.json, because somebody edited it or a sync was interrupted. ";
+  return { file, reason: `${reason}Run \`plimsoll sync\` to fetch it again, or restore the file` };
 }
 
 /** A missing index is empty. */
@@ -121,14 +139,18 @@ async function readIndex(
   if (read === undefined) return { pins: [] };
   if ("reason" in read) return { file, reason: read.reason };
   const pins = parseIndex(read.text);
-  return pins === undefined ? { file, reason: damagedIndex } : { pins };
+  if (pins !== undefined) return { pins };
+  return { file, reason: "is damaged, so no fetched text can be used. Run `plimsoll sync` to write it again" };
 }
 
-const isPin = objectOf(
-  { file: isText, url: isText, format: isText, sha256: isText, fetched: isTime },
-  { selector: isText, max_lines: isWhole, max_tokens: isWhole },
-);
-const isIndex = objectOf({ texts: listOf(isPin) });
+const isIndex = objectOf({
+  texts: listOf(
+    objectOf(
+      { file: isText, url: isText, format: isText, sha256: isText, fetched: isTime },
+      { selector: isText, max_lines: isWhole, max_tokens: isWhole },
+    ),
+  ),
+});
 
 function parseIndex(text: string): readonly Pin[] | undefined {
   return readJson(text, isIndex)?.texts;
@@ -141,7 +163,7 @@ async function readOwn(
   name: string,
 ): Promise<{ readonly text: string } | { readonly reason: string } | undefined> {
   const path = join(directory, "fetched", name);
-  const linked = await linkReason(directory, name);
+  const linked = await explainLink(directory, name);
   if (linked !== undefined) return { reason: linked };
   if (!(await exists(path))) return undefined;
   // Line ends of another system may double the size.
@@ -149,7 +171,7 @@ async function readOwn(
   return "text" in read ? { text: read.text.replace(/\r\n/g, "\n") } : { reason: read.reason };
 }
 
-async function linkReason(directory: string, name: string): Promise<string | undefined> {
+async function explainLink(directory: string, name: string): Promise<string | undefined> {
   const [real, folder] = await Promise.all([
     followLinks(join(directory, "fetched", name)),
     followLinks(directory),
@@ -170,10 +192,10 @@ export function pinnedName({ url, format, selector }: FetchKey): string {
     .replace(/^-+/, "")
     .slice(0, 60)
     .replace(/-+$/, "");
-  return `${words || "text"}-${hashOf(key).slice(0, 8)}.md`;
+  return `${words || "text"}-${hashText(key).slice(0, 8)}.md`;
 }
 
-function hashOf(text: string): string {
+function hashText(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
@@ -189,46 +211,22 @@ export function fitToMarker(text: string, { maxLines, maxTokens }: TextLimits): 
   return fitForeignText(text, { maxLines, maxBytes });
 }
 
-interface NewText {
-  readonly key: FetchKey;
-  readonly text: string;
-  /** Absent limits keep the whole text. */
-  readonly limits: TextLimits;
-  /** ISO 8601. */
-  readonly fetched: string;
-}
-
-async function writePinned(folder: PinFolder, { key, text, limits, fetched }: NewText): ReturnType<Pins["write"]> {
-  const { url, format, selector } = key;
-  const fitted = fitToMarker(text, limits);
-  const cut = fitted.truncated ? { max_lines: limits.maxLines, max_tokens: limits.maxTokens } : {};
-  const file = pinnedName(key);
-  const problem = await writeOwn(folder, file, () => toByteString(fitted.text));
-  if (problem !== undefined) return { problem };
-  return {
-    pin: { file, url, format, selector, ...cut, sha256: hashOf(fitted.text), fetched },
-    text: fitted.text,
-  };
-}
-
-interface IndexChange {
-  readonly added: readonly Pin[];
-  /** Texts that a marker still names. Absent: all texts are kept. */
-  readonly wanted?: readonly FetchKey[] | undefined;
-}
-
-async function changePins(folder: PinFolder, { added, wanted }: IndexChange): Promise<string | undefined> {
+async function changeIndex(
+  folder: PinFolder,
+  { added, wanted }: Parameters<Pins["change"]>[0],
+): Promise<string | undefined> {
   const index = await readIndex(folder);
   const isDamaged = "reason" in index;
-  const names = wanted === undefined ? undefined : new Set(wanted.map(pinnedName));
+  const names = wanted && new Set(wanted.map(pinnedName));
   const isUnwanted = ({ file }: Pin) => names?.has(file) === false;
   const unwanted = isDamaged ? [] : index.pins.filter(isUnwanted);
   if (!isDamaged && added.length === 0 && unwanted.length === 0) return undefined;
   const problem = await writeOwn(folder, indexName, (current) => {
-    const pins = (current === undefined ? [] : (parseIndex(Buffer.from(current, "latin1").toString()) ?? [])).filter(
-      (pin) => !isUnwanted(pin) && added.every(({ file }) => file !== pin.file),
-    );
-    return renderIndex([...pins, ...added]);
+    const before = parseIndex(Buffer.from(current ?? "", "latin1").toString()) ?? [];
+    const kept = before.filter((pin) => !isUnwanted(pin) && added.every(({ file }) => file !== pin.file));
+    const texts = [...kept, ...added].sort((a, b) => (a.file < b.file ? -1 : 1));
+    // Without texts there is no index.
+    return texts.length === 0 ? undefined : toByteString(`${JSON.stringify({ texts }, null, 2)}\n`);
   });
   if (problem !== undefined) return problem;
   for (const pin of unwanted) {
@@ -236,13 +234,6 @@ async function changePins(folder: PinFolder, { added, wanted }: IndexChange): Pr
     if (pin.file === pinnedName(pin as FetchKey)) await writeOwn(folder, pin.file, () => undefined);
   }
   return undefined;
-}
-
-/** Without texts there is no index. */
-function renderIndex(pins: readonly Pin[]): string | undefined {
-  if (pins.length === 0) return undefined;
-  const texts = [...pins].sort((a, b) => (a.file < b.file ? -1 : 1));
-  return toByteString(`${JSON.stringify({ texts }, null, 2)}\n`);
 }
 
 async function writeOwn(
@@ -253,7 +244,7 @@ async function writeOwn(
   const path = join(directory, "fetched", name);
   const described = ({ message, hint }: Pick<ContextError, "message" | "hint">) =>
     `${path}: ${message}${hint === undefined ? "" : `. ${hint}`}`;
-  const linked = await linkReason(directory, name);
+  const linked = await explainLink(directory, name);
   if (linked !== undefined) return described({ message: linked, hint: undefined });
   const plan = (current: string | undefined) => ({ after: change(current), facts: undefined });
   const { problem } = await attemptChange(path, { root, env, plan });

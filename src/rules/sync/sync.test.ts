@@ -54,7 +54,7 @@ function layersOf(...packs: (readonly [id: string, texts: Record<string, string>
     ...{ id, name: id, description: "", tags: [], weight: 0, base: false, additive: false },
     ...{ additivePosition: "after", overlaps: [], detect: [], profiles: [], locales: {}, versions: {}, changelog: [] },
     ...{ texts, samples: [], knownErrors: [], learning: [], directory: `packs/${id}` },
-    ...{ globs: [], nested: false, skills: [] },
+    ...{ globs: [], optional: false, nested: false, skills: [] },
   });
   return [{ layer: "project", sources: packs.map(([id, texts]) => source(id, texts)) }];
 }
@@ -71,7 +71,7 @@ async function shown(layers: readonly PackLayer[], language = "en"): Promise<str
 /** What is wrong with the expanded texts. */
 async function problems(layers: readonly PackLayer[]): Promise<ContentProblem[]> {
   const expanded = await expandLayers(layers, folder());
-  return mergeLayers(expanded.layers, { language: "en" }).warnings.map(expanded.problemOf);
+  return mergeLayers(expanded.layers, { language: "en" }).warnings.map(expanded.explain);
 }
 
 test("a text replaces its marker, converted and cut as the marker says", async () => {

@@ -2,7 +2,6 @@
  *  into the folders where they are pinned. */
 
 import { join } from "node:path";
-import { type FetchMarker, findFetchMarkers } from "../../core/text/index.ts";
 import type { Config, PowerfulSetting } from "../../host/index.ts";
 import { configDirectory, type Environment, withoutPasswords } from "../../host/index.ts";
 import {
@@ -13,6 +12,7 @@ import {
   readEmbeddedContent,
 } from "../content/load-content.ts";
 import type { PackLayer, PackSource } from "../packs/index.ts";
+import { type FetchMarker, findFetchMarkers } from "../packs/index.ts";
 import { type CompanySync, syncCompany } from "./company.ts";
 import { fetchText } from "./fetch-text.ts";
 import {
@@ -60,8 +60,17 @@ export async function sync(options: SyncOptions): Promise<SyncReport> {
   if (config.company !== undefined)
     progress?.(`fetching the company's packs from ${withoutPasswords(config.company.source)}`);
   const company = config.company === undefined ? undefined : await syncCompany(config.company, options);
+  // Every layer, whatever scope it belongs to: one sync serves them all.
+  const layers: LayerDirectory[] = [
+    { layer: "user", directory: configDirectory(options.env), strictness: "error" },
+    { layer: "project", directory: join(options.root, ".plimsoll"), root: options.root, strictness: "error" },
+  ];
+  if (company?.directory !== undefined)
+    layers.unshift({ layer: "company", directory: company.directory, strictness: "warning", required: true });
+  if (contentDirectory !== undefined)
+    layers.unshift({ layer: "embedded", directory: contentDirectory, strictness: "warning", required: true });
   const { packs, problems } = await loadContent({
-    layers: layersOf(options, company?.directory),
+    layers,
     embedded: contentDirectory === undefined ? readEmbeddedContent<{ id: string }>() : undefined,
     loadAdapterSchema: loadAnyAdapter,
   });
@@ -72,33 +81,16 @@ export async function sync(options: SyncOptions): Promise<SyncReport> {
     company?.status !== "failed" &&
     problems.every(({ severity }) => severity !== "error");
   const report: { texts: TextSync[]; warnings: ContentProblem[] } = { texts: [], warnings: [] };
+  const isGlobal = ({ layer }: PackLayer) => layer === "user" || (layer === "company" && options.companyOf === "user");
   for (const scope of ["global", "project"] as const) {
     const { texts, warnings } = await syncTexts(
-      packs.filter(({ layer }) => isUsers(layer, options) === (scope === "global")),
+      packs.filter((layer) => isGlobal(layer) === (scope === "global")),
       { folder: pinFolder(scope, options), isComplete, leftOut, force, allowPrivate, progress },
     );
     report.texts.push(...texts);
     report.warnings.push(...warnings);
   }
   return { company, texts: report.texts, leftOut, problems: [...problems, ...report.warnings] };
-}
-
-/** Whether a layer belongs to `inject --global` alone. */
-function isUsers(layer: PackLayer["layer"], { companyOf }: SyncOptions): boolean {
-  return layer === "user" || (layer === "company" && companyOf === "user");
-}
-
-/** Returns every layer, whatever scope it belongs to: one sync serves them all. */
-function layersOf({ root, env, contentDirectory }: SyncOptions, company: string | undefined): LayerDirectory[] {
-  const layers: LayerDirectory[] = [
-    { layer: "user", directory: configDirectory(env), strictness: "error" },
-    { layer: "project", directory: join(root, ".plimsoll"), root, strictness: "error" },
-  ];
-  if (company !== undefined)
-    layers.unshift({ layer: "company", directory: company, strictness: "warning", required: true });
-  if (contentDirectory !== undefined)
-    layers.unshift({ layer: "embedded", directory: contentDirectory, strictness: "warning", required: true });
-  return layers;
 }
 
 /** The result for one `sync:fetch` marker. */
@@ -135,22 +127,19 @@ export interface SyncTextsOptions {
   readonly progress?: ((text: string) => void) | undefined;
 }
 
-interface SyncedTexts {
-  /** In the order of the packs. */
-  readonly texts: readonly TextSync[];
-  /** Mistakes in the markers themselves. */
-  readonly warnings: readonly ContentProblem[];
-}
-
-/** Fetches the texts that are due and pins them. Never throws for a page: each result has its own status. */
-export async function syncTexts(layers: readonly PackLayer[], options: SyncTextsOptions): Promise<SyncedTexts> {
+/** Fetches the texts that are due and pins them. Never throws for a page: each result has its own status. Results are in
+ *  the order of the packs; warnings are about mistakes in the markers themselves. */
+export async function syncTexts(
+  layers: readonly PackLayer[],
+  options: SyncTextsOptions,
+): Promise<{ readonly texts: readonly TextSync[]; readonly warnings: readonly ContentProblem[] }> {
   const { folder, isComplete = true, leftOut = [], progress } = options;
-  const { wanted, named, warnings } = collect(
+  const { wanted, named, warnings } = collectMarkers(
     layers.flatMap(({ sources }) => sources),
     leftOut,
   );
   const pins = await openPins(folder);
-  const results = new Array<Synced>(wanted.length);
+  const results = new Array<Awaited<ReturnType<typeof syncText>>>(wanted.length);
   let [next, done] = [0, 0];
   const work = async () => {
     for (let index = next++; index < wanted.length; index = next++) {
@@ -161,7 +150,8 @@ export async function syncTexts(layers: readonly PackLayer[], options: SyncTexts
       done++;
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, work));
+  // Enough not to wait for one slow page, and polite to a server that has all pages.
+  await Promise.all(Array.from({ length: 4 }, work));
   const added = results.flatMap(({ pin }) => pin ?? []);
   const problem = await pins.change({ added, wanted: isComplete ? named : undefined });
   const texts = results.map(({ result, pin }) =>
@@ -169,11 +159,6 @@ export async function syncTexts(layers: readonly PackLayer[], options: SyncTexts
   );
   return { texts, warnings };
 }
-
-/** Enough not to wait for one slow page, and polite to a server that has all pages. */
-const atOnce = 4;
-/** Used if the marker does not set it. */
-const defaultTtlHours = 7 * 24;
 
 interface Wanted {
   readonly marker: FetchMarker;
@@ -183,50 +168,34 @@ interface Wanted {
   ttlHours: number;
 }
 
-interface Collected {
-  readonly wanted: readonly Wanted[];
-  /** Includes markers that nobody has trusted. */
-  readonly named: readonly FetchMarker[];
-  readonly warnings: readonly ContentProblem[];
-}
-
-function collect(sources: readonly PackSource[], leftOut: readonly PowerfulSetting[]): Collected {
+/** Makes one fetch for equal markers. The shortest time to live counts. `named` includes markers that nobody has
+ *  trusted. */
+function collectMarkers(sources: readonly PackSource[], leftOut: readonly PowerfulSetting[]) {
   const places = new Set(leftOut.map(({ file, line }) => `${file}:${line}`));
   const wanted = new Map<string, Wanted>();
   const named: FetchMarker[] = [];
   const warnings: ContentProblem[] = [];
-  for (const source of sources) {
-    for (const [name, text] of readTexts(source)) {
+  for (const { id, texts, directory } of sources) {
+    // If a pack brings its own expanded text, the plain text is not read.
+    const hasExpanded = Object.keys(texts).some((name) => name.toLowerCase() === "context.expanded.md");
+    const read = Object.entries(texts).filter(([name]) => !hasExpanded || name.toLowerCase() !== "context.md");
+    for (const [name, text] of read) {
       const found = findFetchMarkers(text);
-      const file = join(source.directory, name);
+      const file = join(directory, name);
       for (const { line, message } of found.warnings)
         warnings.push({ file, line, severity: "warning", rule: "sync-fetch", message });
       named.push(...found.markers);
-      for (const marker of found.markers)
-        if (!places.has(`${file}:${marker.line}`)) want(wanted, { marker, pack: source.id });
+      for (const marker of found.markers.filter(({ line }) => !places.has(`${file}:${line}`))) {
+        const ttlHours = marker.ttlHours ?? 7 * 24;
+        const known = wanted.get(pinnedName(marker)) ?? { marker, packs: new Set<string>(), limits: marker, ttlHours };
+        known.packs.add(id);
+        known.limits = widerLimits(known.limits, marker);
+        known.ttlHours = Math.min(known.ttlHours, ttlHours);
+        wanted.set(pinnedName(marker), known);
+      }
     }
   }
   return { wanted: [...wanted.values()], named, warnings };
-}
-
-/** If a pack brings its own expanded text, the plain text is not read. */
-function readTexts({ texts }: PackSource): [string, string][] {
-  const hasExpanded = Object.keys(texts).some((name) => name.toLowerCase() === "context.expanded.md");
-  return Object.entries(texts).filter(([name]) => !hasExpanded || name.toLowerCase() !== "context.md");
-}
-
-/** Makes one fetch for equal markers. The shortest time to live counts. */
-function want(
-  wanted: Map<string, Wanted>,
-  { marker, pack }: { readonly marker: FetchMarker; readonly pack: string },
-): void {
-  const ttlHours = marker.ttlHours ?? defaultTtlHours;
-  const name = pinnedName(marker);
-  const known = wanted.get(name) ?? { marker, packs: new Set<string>(), limits: marker, ttlHours };
-  known.packs.add(pack);
-  known.limits = widerLimits(known.limits, marker);
-  known.ttlHours = Math.min(known.ttlHours, ttlHours);
-  wanted.set(name, known);
 }
 
 /** Lines and tokens cannot be compared, so the whole text is kept for markers with both. */
@@ -238,32 +207,38 @@ function widerLimits(one: TextLimits, other: TextLimits): TextLimits {
   return {};
 }
 
-interface Synced {
-  readonly result: TextSync;
-  /** A text that the index must name. */
-  readonly pin?: Pin | undefined;
-}
-
+/** Returns a pin if the index must name a new text. */
 async function syncText(
   { marker, packs, limits, ttlHours }: Wanted,
   options: SyncTextsOptions & { readonly pins: Pins; readonly stored: PinnedText | undefined },
-): Promise<Synced> {
+): Promise<{ readonly result: TextSync; readonly pin?: Pin | undefined }> {
   const { folder, pins, stored, force = false, now = () => new Date(), timeoutMs, allowPrivate } = options;
+  const describePin = ({ text, pin }: PinnedText) => ({
+    bytes: Buffer.byteLength(text),
+    fetched: pin.fetched,
+    file: join(folder.directory, "fetched", pin.file),
+  });
   const base = {
-    ...{ url: marker.url, label: marker.label, packs: [...packs], ...factsOf(stored, folder) },
-    ...{ truncated: false, reason: undefined, warning: undefined },
+    url: marker.url,
+    label: marker.label,
+    packs: [...packs],
+    ...(stored === undefined ? { bytes: 0, fetched: undefined, file: undefined } : describePin(stored)),
+    truncated: false,
+    reason: undefined,
+    warning: undefined,
   };
   const isDue = stored === undefined || !isFresh(stored.pin, ttlHours, now()) || !isLongEnough(stored.pin, limits);
   if (!force && !isDue) return { result: { ...base, status: "fresh" } };
-  const failed = (reason: string): Synced => ({
-    result: { ...base, status: stored === undefined ? "failed" : "kept", reason },
-  });
+  const fail = (reason: string) => {
+    const status: TextSync["status"] = stored === undefined ? "failed" : "kept";
+    return { result: { ...base, status, reason } };
+  };
   const fetched = await fetchText(marker.url, { ...marker, timeoutMs, allowPrivate });
-  if ("reason" in fetched) return failed(fetched.reason);
+  if ("reason" in fetched) return fail(fetched.reason);
   const { text, truncated, warning } = fetched;
   const pinned = await pins.write({ key: marker, text, limits, fetched: now().toISOString() });
-  if ("problem" in pinned) return failed(pinned.problem);
-  const result: TextSync = { ...base, ...factsOf(pinned, folder), status: "fetched", truncated, warning };
+  if ("problem" in pinned) return fail(pinned.problem);
+  const result: TextSync = { ...base, ...describePin(pinned), status: "fetched", truncated, warning };
   return { result, pin: pinned.pin };
 }
 
@@ -277,13 +252,4 @@ function isFresh({ fetched }: Pin, ttlHours: number, now: Date): boolean {
 function isLongEnough({ max_lines, max_tokens }: Pin, { maxLines, maxTokens }: TextLimits): boolean {
   if (max_lines !== undefined) return maxLines !== undefined && maxLines <= max_lines;
   return max_tokens === undefined || (maxTokens !== undefined && maxTokens <= max_tokens);
-}
-
-function factsOf(
-  pinned: PinnedText | undefined,
-  { directory }: PinFolder,
-): Pick<TextSync, "bytes" | "fetched" | "file"> {
-  if (pinned === undefined) return { bytes: 0, fetched: undefined, file: undefined };
-  const { text, pin } = pinned;
-  return { bytes: Buffer.byteLength(text), fetched: pin.fetched, file: join(directory, "fetched", pin.file) };
 }

@@ -1,16 +1,16 @@
 /** The addresses that a project's own packs fetch are powerful settings: nothing is fetched before a person trusts them. */
 import { join } from "node:path";
-import { findFetchMarkers } from "../../core/text/index.ts";
-import { type PowerfulSetting, type ProjectPlace, powerfulSetting, untrustedOf } from "../../host/index.ts";
+import { findUntrusted, type PowerfulSetting, type ProjectPlace, powerfulSetting } from "../../host/index.ts";
 import { loadAnyAdapter, loadContent } from "../content/load-content.ts";
 import type { PackLayer } from "../packs/index.ts";
+import { findFetchMarkers } from "../packs/index.ts";
 
 /** Returns the addresses that the project's own packs fetch and that nobody has trusted. */
 export async function untrustedFetches(
   layers: readonly PackLayer[],
   place: ProjectPlace,
 ): Promise<readonly PowerfulSetting[]> {
-  return untrustedOf(fetchSettings(layers, place.root), place);
+  return findUntrusted(fetchSettings(layers, place.root), place);
 }
 
 /** Returns all addresses that the packs of a project fetch, trusted or not. Packs with mistakes are not read. */

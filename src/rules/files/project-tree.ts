@@ -2,12 +2,17 @@
  *  needed. */
 import { type Dirent, lstatSync, readdirSync } from "node:fs";
 import { join, relative, sep } from "node:path";
-import { type Environment, homeDirectory } from "../directories.ts";
-import { decodeBytes, splitRecords } from "../processes/byte-records.ts";
-import { readGit } from "../processes/read-git.ts";
-import { hasRepository, repositoryAround } from "./find-root.ts";
-import { readForeign } from "./read-foreign.ts";
-import { maxTextBytes } from "./read-text.ts";
+import {
+  decodeBytes,
+  type Environment,
+  hasRepository,
+  homeDirectory,
+  maxTextBytes,
+  readForeign,
+  readGit,
+  repositoryAround,
+  splitRecords,
+} from "../../host/index.ts";
 
 export interface ProjectTree {
   /** The root of the project. */
@@ -35,14 +40,14 @@ export interface TrackedFile {
 export async function readProjectTree(root: string, env: Environment): Promise<ProjectTree> {
   const repository = repositoryAround(root, homeDirectory(env))?.root;
   if (repository === undefined) return lonelyFolder(root);
-  const listed = entriesOf(repository) ?? (await askGit(repository, env)) ?? [];
+  const listed = readTrackedFiles(repository) ?? (await askGit(repository, env)) ?? [];
   const entries = withoutLinkedFolders(listed, repository);
   const prefix = relative(repository, root).split(sep).join("/");
   const within = prefix === "" ? entries : entries.filter(({ path }) => path.startsWith(`${prefix}/`));
   // Git's names need no normalising, which would take longer than reading them.
   const named = (path: string) => `${repository}${sep}${sep === "/" ? path : path.replaceAll("/", sep)}`;
   const files = within.map(({ path, bytes }) => ({ path: named(path), bytes }));
-  const folders = [root, ...foldersOf(within, prefix).map(named)];
+  const folders = [root, ...listFolders(within, prefix).map(named)];
   return {
     ...{ root, repository, folders, files },
     otherFolders: otherFolders(folders, repository),
@@ -53,13 +58,11 @@ export async function readProjectTree(root: string, env: Environment): Promise<P
 
 /** A tracked folder may have been replaced with a link. Files behind it belong to another tree. */
 function withoutLinkedFolders(entries: readonly TrackedFile[], repository: string): readonly TrackedFile[] {
-  const linked = foldersOf(entries, "").filter((folder) => isLink(join(repository, folder)));
+  const linked = listFolders(entries, "").filter(
+    (folder) => lstatSync(join(repository, folder), { throwIfNoEntry: false })?.isSymbolicLink() === true,
+  );
   if (linked.length === 0) return entries;
   return entries.filter(({ path }) => !linked.some((folder) => path.startsWith(`${folder}/`)));
-}
-
-function isLink(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }
 
 /** Returns a tree with only the folder itself. */
@@ -73,13 +76,13 @@ export function lonelyFolder(root: string): ProjectTree {
 
 async function isIgnoredFolder(folder: string, repository: string): Promise<boolean> {
   // Few projects need this library.
-  const { openRulesBelow } = await import("./ignore-rules.ts");
+  const { openRulesBelow } = await import("../../host/files/ignore-rules.ts");
   return (await openRulesBelow(repository, folder)) === undefined;
 }
 
 /** Returns an empty list if there is no index yet. If `.git` is a file or a link, as in a worktree, git must be asked:
  *  it may lead anywhere. */
-function entriesOf(repository: string): TrackedFile[] | undefined {
+function readTrackedFiles(repository: string): TrackedFile[] | undefined {
   const own = join(repository, ".git");
   if (lstatSync(own, { throwIfNoEntry: false })?.isDirectory() !== true) return undefined;
   const index = readForeign(join(own, "index"), { within: own, refuseLink: true, maxBytes: maxTextBytes });
@@ -108,7 +111,7 @@ async function pathsFromGit(
 }
 
 /** Leaves out the folder `prefix` itself. */
-function foldersOf(entries: readonly TrackedFile[], prefix: string): string[] {
+function listFolders(entries: readonly TrackedFile[], prefix: string): string[] {
   const folders = new Set<string>();
   for (const { path } of entries) {
     for (let end = path.lastIndexOf("/"); end > prefix.length; end = path.lastIndexOf("/", end - 1)) {
@@ -120,18 +123,17 @@ function foldersOf(entries: readonly TrackedFile[], prefix: string): string[] {
   return [...folders];
 }
 
-/** The search for folders that git does not track stops after this many. */
-const mostFolders = 2_000;
-
 /** Returns the folders in tracked folders that are not tracked, without other repositories and clearly ignored
  *  names. */
 function otherFolders(tracked: readonly string[], repository: string): string[] {
+  // The search for folders that git does not track stops after this many.
+  const maxFolders = 2_000;
   const known = new Set(tracked);
   const isLeftOut = plainlyIgnored(repository);
   const found: string[] = [];
   const look = (folder: string) => {
     for (const entry of entriesIn(folder)) {
-      if (found.length >= mostFolders || !entry.isDirectory()) continue;
+      if (found.length >= maxFolders || !entry.isDirectory()) continue;
       const path = `${folder}${sep}${entry.name}`;
       if (!known.has(path) && !isLeftOut(folder, entry.name) && !hasRepository(path)) found.push(path);
     }
@@ -176,7 +178,13 @@ async function filesHolding(
   const isSmall = files.length <= mostRead.files && bytes <= mostRead.bytes;
   const found = isSmall ? undefined : await searchWithGit(words, root, env);
   if (found !== undefined) return found;
-  return files.map(({ path }) => path).filter((path) => holds(path, { words, root }));
+  return files
+    .map(({ path }) => path)
+    .filter((path) => {
+      const text = readForeign(path, { within: root, refuseLink: true, maxBytes: maxTextBytes });
+      if (!Buffer.isBuffer(text) || text.subarray(0, 8192).includes(0)) return false;
+      return words.some((word) => text.includes(word));
+    });
 }
 
 async function searchWithGit(words: readonly string[], root: string, env: Environment): Promise<string[] | undefined> {
@@ -185,12 +193,6 @@ async function searchWithGit(words: readonly string[], root: string, env: Enviro
   const patterns = words.flatMap((word) => ["-e", word]);
   const names = await pathsFromGit(place, [...settings, "grep", "-lIFz", ...patterns, "--", "."]);
   return names?.map((name) => join(root, name));
-}
-
-function holds(path: string, { words, root }: { readonly words: readonly string[]; readonly root: string }): boolean {
-  const text = readForeign(path, { within: root, refuseLink: true, maxBytes: maxTextBytes });
-  if (!Buffer.isBuffer(text) || text.subarray(0, 8192).includes(0)) return false;
-  return words.some((word) => text.includes(word));
 }
 
 // Reads the list of tracked files from git's index, which takes a millisecond instead of twenty for starting git. The
@@ -206,24 +208,23 @@ function parseGitIndex(index: Buffer): TrackedFile[] | undefined {
   return parseEntries(index, version, 20) ?? parseEntries(index, version, 32);
 }
 
-/** Times, device, inode, mode, owner and size come before the hash, and two bytes of flags after it. */
-const beforeHash = 40;
-const modeAt = 24;
-const sizeAt = 36;
-const regularFile = 0o100_000;
-
 function parseEntries(index: Buffer, version: number, hashBytes: number): TrackedFile[] | undefined {
+  const modeAt = 24;
+  const sizeAt = 36;
+  const regularFile = 0o100_000;
   const end = index.length - hashBytes;
   const entries: TrackedFile[] = [];
   let at = 12;
   let before: Buffer = Buffer.alloc(0);
   for (let left = index.readUInt32BE(8); left > 0; left--) {
-    const name = nameOf(index, at, { version, hashBytes, before });
+    const name = readName(index, at, { version, hashBytes, before });
     if (name === undefined || name.next > end) return undefined;
     // A file in conflict has an entry for each of its versions.
     const isFile = (index.readUInt32BE(at + modeAt) & 0o170_000) === regularFile && !name.bytes.equals(before);
     const path = isFile ? name.bytes.toString("utf8") : "";
-    if (isPlain(path)) entries.push({ path, bytes: index.readUInt32BE(at + sizeAt) });
+    // Rejects names that git itself would not write, or that are not UTF-8.
+    if (!path.includes("\uFFFD") && !/(?:^|\/)(?:\.{0,2}|\.git)(?:\/|$)/.test(path))
+      entries.push({ path, bytes: index.readUInt32BE(at + sizeAt) });
     before = name.bytes;
     at = name.next;
   }
@@ -237,7 +238,10 @@ interface EntryShape {
   readonly before: Buffer;
 }
 
-function nameOf(index: Buffer, entryAt: number, { version, hashBytes, before }: EntryShape): Name | undefined {
+function readName(index: Buffer, entryAt: number, { version, hashBytes, before }: EntryShape): Name | undefined {
+  // Times, device, inode, mode, owner and size come before the hash, and two bytes of flags after it.
+  const beforeHash = 40;
+  const extended = 0x4000;
   const flagsAt = entryAt + beforeHash + hashBytes;
   if (flagsAt + 4 > index.length) return undefined;
   const flags = index.readUInt16BE(flagsAt);
@@ -246,7 +250,6 @@ function nameOf(index: Buffer, entryAt: number, { version, hashBytes, before }: 
   return name !== undefined && hasLength(name.bytes, flags) ? name : undefined;
 }
 
-const extended = 0x4000;
 /** This value means the length or more. */
 const longestStated = 0xfff;
 
@@ -280,11 +283,6 @@ function compressedName(index: Buffer, nameAt: number, before: Buffer): Name | u
 function hasLength({ length }: Buffer, flags: number): boolean {
   const stated = flags & longestStated;
   return length > 0 && (stated === longestStated ? length >= longestStated : length === stated);
-}
-
-/** Rejects names that git itself would not write, or that are not UTF-8. */
-function isPlain(path: string): boolean {
-  return !path.includes("\uFFFD") && !/(?:^|\/)(?:\.{0,2}|\.git)(?:\/|$)/.test(path);
 }
 
 /** The extension `link` names a second file with the other entries. */

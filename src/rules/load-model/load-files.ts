@@ -14,7 +14,7 @@ import {
   textLimit,
 } from "../../host/index.ts";
 import { importedPaths } from "../adapters/targets.ts";
-import type { Alternatives, ToolFiles } from "./audit-files.ts";
+import type { Alternatives, ToolFiles } from "./tool-files.ts";
 
 export interface LoadedFile extends TextFile {
   readonly scope: "user" | "project";
@@ -49,44 +49,81 @@ export interface ChainOptions {
   readonly skills?: readonly string[] | undefined;
 }
 
-/** Claude Code and Gemini CLI stop after this many imports in a row. */
-const mostHops = 5;
-
 /** A file of 1 MB has room for 90,000 imports. Each is looked up, and nobody reads advice on so many. */
-const mostImports = 2_000;
+const maxImports = 2_000;
 
 export async function loadChain(tool: ToolFiles, options: ChainOptions): Promise<Chain> {
+  const { reader, root, directory, home } = options;
   const search: Search = {
-    ...{ tool, options, seen: new Set(), imports: 0, usedOtherwise: false },
-    ...{ files: [], hidden: [], ignored: [], unread: [], missingImports: [] },
+    tool,
+    options,
+    seen: new Set(),
+    imports: 0,
+    usedOtherwise: false,
+    files: [],
+    hidden: [],
+    ignored: [],
+    unread: [],
+    missingImports: [],
   };
-  if (options.home !== undefined) await addAll(tool.user ?? [], "user", search);
-  const listed = tool.listedIn === undefined ? [] : await listedNames(tool.listedIn, options);
-  const folders = foldersDown(options.root, options.directory);
-  for (const folder of folders) {
-    const inRoot = folder === options.root ? [...listed.map((name) => [name]), ...(tool.root ?? [])] : [];
-    await addAll([...inRoot, ...(tool.down ?? [])], folder, search);
+  if (home !== undefined) await addAll(tool.user ?? [], "user", search);
+  const listed = tool.listedIn === undefined ? [] : await readListed(join(root, tool.listedIn), reader);
+  const folders = foldersDown(root, directory);
+  await addAll(
+    listed.map((name) => [name]),
+    root,
+    search,
+  );
+  for (const [index, folder] of folders.entries()) {
+    const [isRoot, isCurrent] = [index === 0, index === folders.length - 1];
+    const { root: inRoot, down, ends, between, current } = tool;
+    const groups = [isRoot && inRoot, down, isRoot || isCurrent ? ends : between, isCurrent && current];
+    await addAll(
+      groups.flatMap((group) => group || []),
+      folder,
+      search,
+    );
   }
-  if (tool.otherwise !== undefined && !search.files.some((file) => file.scope === "project")) {
-    for (const folder of folders) await addAll([tool.otherwise], folder, search);
-    search.usedOtherwise = search.files.some((file) => file.scope === "project");
-  }
-  await addSkills(search);
+  if (tool.otherwise !== undefined) await addOtherwise(tool.otherwise, folders, search);
+  for (const folder of options.skills ?? []) await addSkills(folder, search);
   return search;
 }
 
-async function addSkills({ options, seen, files }: Search): Promise<void> {
-  for (const folder of options.skills ?? []) {
-    for (const path of await options.reader.expand(options.root, `${folder}/**/SKILL.md`)) {
-      const file = await options.reader.read(path);
-      if (file === undefined || !("text" in file) || seen.has(file.realPath)) continue;
-      // Several tools of a project may need a copy each, and a tool that reads two of their folders finds one skill.
-      const skill = `${basename(dirname(path))}\n${file.text}`;
-      if (seen.has(skill)) continue;
-      seen.add(file.realPath).add(skill);
-      const keys = frontMatterOf(file.text).match(/^(?:name|description):.*(?:\r?\n[ \t]+.*)*/gm) ?? [];
-      files.push({ ...file, scope: "project", onDemand: true, alwaysText: keys.join("\n") });
-    }
+/** Adds the files that a tool reads if it finds none of its own. Otherwise these files are hidden. */
+async function addOtherwise(group: Alternatives, folders: readonly string[], search: Search): Promise<void> {
+  const { unless } = search.tool;
+  const blocking = unless && new Set(folders.flatMap((folder) => unless.map((name) => join(folder, name))));
+  const own = search.files.filter(({ scope, importer }) => scope === "project" && importer === undefined);
+  const by = own.find(({ path }) => blocking === undefined || blocking.has(path));
+  if (by === undefined) {
+    for (const folder of folders) await addAll([group], folder, search);
+    search.usedOtherwise = search.files.length > own.length;
+    return;
+  }
+  for (const folder of folders)
+    for (const name of group)
+      for (const file of await readLoadable(await search.options.reader.expand(folder, name), search))
+        if (!search.seen.has(file.realPath)) search.hidden.push({ file, by });
+}
+
+/** Reads the `read:` names from a small YAML file without a YAML parser: one name, or a list in either form. */
+async function readListed(path: string, reader: FileReader): Promise<string[]> {
+  const file = await reader.read(path);
+  if (file === undefined || !("text" in file)) return [];
+  const value = /^read:(.*(?:\r?\n(?:[ \t]+|-[ \t]).*)*)/m.exec(file.text.replace(/(?<=^|\s)#.*$/gm, ""))?.[1] ?? "";
+  return value.split(/[\s,[\]"']+/).filter((word) => word !== "" && word !== "-");
+}
+
+async function addSkills(folder: string, { options, seen, files }: Search): Promise<void> {
+  for (const path of await options.reader.expand(options.root, `${folder}/**/SKILL.md`)) {
+    const file = await options.reader.read(path);
+    if (file === undefined || !("text" in file) || seen.has(file.realPath)) continue;
+    // Several tools of a project may need a copy each, and a tool that reads two of their folders finds one skill.
+    const skill = `${basename(dirname(path))}\n${file.text}`;
+    if (seen.has(skill)) continue;
+    seen.add(file.realPath).add(skill);
+    const keys = readFrontMatter(file.text).match(/^(?:name|description):.*(?:\r?\n[ \t]+.*)*/gm) ?? [];
+    files.push({ ...file, scope: "project", onDemand: true, alwaysText: keys.join("\n") });
   }
 }
 
@@ -104,33 +141,25 @@ interface Search extends Chain {
   usedOtherwise: boolean;
 }
 
-/** Reads the `read:` names from a small YAML file without a YAML parser: one name, or a list in either form. */
-async function listedNames(name: string, { reader, root }: ChainOptions): Promise<string[]> {
-  const file = await reader.read(join(root, name));
-  if (file === undefined || !("text" in file)) return [];
-  const value = /^read:(.*(?:\r?\n(?:[ \t]+|-[ \t]).*)*)/m.exec(file.text.replace(/(?<=^|\s)#.*$/gm, ""))?.[1] ?? "";
-  return value.split(/[\s,[\]"']+/).filter((word) => word !== "" && word !== "-");
-}
-
+/** Adds the first of each group that exists. `place` is a folder of the project, or "user". */
 async function addAll(groups: readonly Alternatives[], place: string, search: Search): Promise<void> {
-  for (const group of groups) await addFirst(group, place, search);
-}
-
-/** `place` is a folder of the project, or "user". */
-async function addFirst(group: Alternatives, place: string, search: Search): Promise<void> {
+  const { reader, home = "/" } = search.options;
   const scope = place === "user" ? "user" : "project";
-  let winner: TextFile | undefined;
-  for (const name of group) {
-    const files = await readLoadable(await pathsOf(name, place, search.options), search);
-    if (winner !== undefined) for (const file of files) search.hidden.push({ file, by: winner });
-    else for (const file of files) await addFile(file, { scope, isRule: name.includes("*") }, search);
-    winner ??= files[0];
+  const expand = (name: string) => {
+    const isBelowHome = scope === "user" && name.startsWith("~/");
+    return isBelowHome ? reader.expand(home, name.slice(2)) : reader.expand(scope === "user" ? "/" : place, name);
+  };
+  for (const group of groups) {
+    let winner: TextFile | undefined;
+    for (const name of group) {
+      const files = await readLoadable(await expand(name), search);
+      for (const file of files) {
+        if (winner !== undefined) search.hidden.push({ file, by: winner });
+        else await addFile(file, { scope, isRule: name.includes("*") }, search);
+      }
+      winner ??= files[0];
+    }
   }
-}
-
-function pathsOf(name: string, place: string, { reader, home = "/" }: ChainOptions): Promise<readonly string[]> {
-  if (place !== "user") return reader.expand(place, name);
-  return name.startsWith("~/") ? reader.expand(home, name.slice(2)) : reader.expand("/", name);
 }
 
 async function readLoadable(paths: readonly string[], search: Search): Promise<TextFile[]> {
@@ -154,15 +183,23 @@ async function addFile(
   // A link is a second name of a file. A tool that reads both names gets the text twice.
   const key = file.isLink ? file.path : file.realPath;
   if (search.seen.has(key)) return;
+  if (search.tool.sendsTextOnce && search.files.some(({ text }) => text === file.text)) return;
   search.seen.add(key).add(file.realPath);
-  const onDemand = isRule && waits(frontMatterOf(file.text), search.tool);
-  const loaded = { ...file, scope, onDemand };
+  const frontMatter = readFrontMatter(file.text);
+  const { onDemand, always } = search.tool;
+  const isWaiting = isRule && (onDemand?.test(frontMatter) === true || always?.test(frontMatter) === false);
+  const loaded = { ...file, scope, onDemand: isWaiting };
   search.files.push(loaded);
-  if (search.options.imports) await addImports(loaded, 1, search);
+  const { directory, imports } = search.options;
+  const { from, onlyInCurrent } = search.tool.imports ?? {};
+  const isImporter = from?.includes(basename(file.path)) !== false;
+  const isHere = !onlyInCurrent || scope === "user" || isInside(file.path, directory);
+  if ((imports || search.tool.imports !== undefined) && isImporter && isHere) await addImports(loaded, 1, search);
 }
 
 async function addImports(importer: LoadedFile, hop: number, search: Search): Promise<void> {
-  if (hop > mostHops) return;
+  // Claude Code and Gemini CLI stop after this many imports in a row.
+  if (hop > 5) return;
   const { reader, root, home } = search.options;
   const paths = importedPaths(importer.text, { file: importer.realPath, home: home ?? "~" });
   for (const path of paths.filter((each) => home !== undefined || isInside(each, root))) {
@@ -172,8 +209,7 @@ async function addImports(importer: LoadedFile, hop: number, search: Search): Pr
       // Not every @word is an import: package names and people's names look the same.
       if (/\.md$/i.test(path)) search.missingImports.push({ path, importer: importer.path });
     } else if (!("text" in file)) search.unread.push(file);
-    else if (!search.seen.has(file.realPath)) {
-      search.seen.add(file.realPath);
+    else if (isNewImport(file, search)) {
       const loaded = { ...file, scope: importer.scope, importer: importer.path, onDemand: importer.onDemand };
       search.files.push(loaded);
       await addImports(loaded, hop + 1, search);
@@ -181,20 +217,24 @@ async function addImports(importer: LoadedFile, hop: number, search: Search): Pr
   }
 }
 
+/** Some tools send an imported file again, although they load it anyway. */
+function isNewImport({ realPath }: TextFile, { seen, tool }: Search): boolean {
+  if (tool.imports?.repeats) return true;
+  const isNew = !seen.has(realPath);
+  seen.add(realPath);
+  return isNew;
+}
+
 /** Returns false for an import beyond the limit. The first of these is reported. */
 function takeImport(path: string, search: Search): boolean {
   search.imports++;
-  if (search.imports === mostImports + 1) {
-    search.unread.push({ path, reason: `comes after ${mostImports} other imports` });
+  if (search.imports === maxImports + 1) {
+    search.unread.push({ path, reason: `comes after ${maxImports} other imports` });
   }
-  return search.imports <= mostImports;
+  return search.imports <= maxImports;
 }
 
-function waits(frontMatter: string, { onDemand, always }: ToolFiles): boolean {
-  return onDemand?.test(frontMatter) === true || always?.test(frontMatter) === false;
-}
-
-function frontMatterOf(text: string): string {
+function readFrontMatter(text: string): string {
   return /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---\s*(?:\n|$)/.exec(text)?.[1] ?? "";
 }
 
@@ -217,7 +257,7 @@ interface UnreadFile {
 
 export interface FileReader {
   /** Returns `undefined` if there is no regular file at the path. */
-  read(path: string): Promise<TextFile | UnreadFile | undefined>;
+  read(path: string): ReturnType<typeof readFile>;
   /** Returns the files in a folder that match a name or a pattern, sorted by name. */
   expand(folder: string, name: string): Promise<readonly string[]>;
   /** Returns whether git ignores a file of the repository. */
@@ -231,11 +271,21 @@ export function createFileReader(counter?: Counter, root?: string): FileReader {
     return isOutside ? { path, reason: "leads out of the project" } : readFile(path, { counter, within: root });
   });
   const expand = remember(listPattern);
-  const listed = remember(listEntries);
+  // What git does not ignore.
+  const listed = remember(async (folder) => {
+    const { files, skipped } = await listFiles(folder);
+    return new Set([...files, ...skipped.map((entry) => entry.path)]);
+  });
   return {
     read,
     expand: (folder, name) => expand(join(folder, name)),
-    isIgnored: async (path, root) => isInside(path, root) && !isListed(path, root, await listed(root)),
+    async isIgnored(path, root) {
+      if (!isInside(path, root)) return false;
+      const entries = await listed(root);
+      // A link counts for everything below it.
+      for (let current = path; current !== root; current = dirname(current)) if (entries.has(current)) return false;
+      return true;
+    },
   };
 }
 
@@ -248,12 +298,10 @@ function remember<Value>(compute: (key: string) => Promise<Value>): (key: string
   };
 }
 
-interface ReadOptions {
-  readonly counter: Counter | undefined;
-  readonly within: string | undefined;
-}
-
-async function readFile(path: string, { counter, within }: ReadOptions): Promise<TextFile | UnreadFile | undefined> {
+async function readFile(
+  path: string,
+  { counter, within }: { readonly counter: Counter | undefined; readonly within: string | undefined },
+): Promise<TextFile | UnreadFile | undefined> {
   const entry = await lstat(path).catch(() => undefined);
   if (entry === undefined) return undefined;
   const isLink = entry.isSymbolicLink();
@@ -272,22 +320,20 @@ async function listPattern(pattern: string): Promise<readonly string[]> {
   const folder = pattern.slice(0, star);
   const ending = pattern.slice(pattern.lastIndexOf("*") + 1);
   const recursive = pattern.startsWith("**", star);
-  return namesBelow(folder, recursive)
+  return listBelow(folder, recursive)
     .filter((name) => name.endsWith(ending))
     .sort()
     .map((name) => join(folder, name));
 }
 
-/** A link may lead to the whole disk. No folder of rules has so many folders. */
-const mostFolders = 1_000;
-
 /** Follows links, as Claude Code does with its rules, but enters each folder once: links can lead in circles. */
-function namesBelow(folder: string, recursive: boolean): string[] {
+function listBelow(folder: string, recursive: boolean): string[] {
   const names: string[] = [];
   const entered = new Set<string>();
   const enter = (below: string): void => {
-    const real = realFolder(join(folder, below));
-    if (real === undefined || entered.has(real) || entered.size >= mostFolders) return;
+    const real = resolveFolder(join(folder, below));
+    // A link may lead to the whole disk. No folder of rules has so many folders.
+    if (real === undefined || entered.has(real) || entered.size >= 1_000) return;
     entered.add(real);
     const entries = listForeign(real);
     for (const entry of Array.isArray(entries) ? entries : []) {
@@ -300,22 +346,11 @@ function namesBelow(folder: string, recursive: boolean): string[] {
   return names;
 }
 
-function realFolder(path: string): string | undefined {
+function resolveFolder(path: string): string | undefined {
   try {
     const real = realpathSync.native(path);
     return statSync(real).isDirectory() ? real : undefined;
   } catch {
     return undefined;
   }
-}
-
-/** Lists what git does not ignore. A link counts for everything below it. */
-async function listEntries(root: string): Promise<ReadonlySet<string>> {
-  const { files, skipped } = await listFiles(root);
-  return new Set([...files, ...skipped.map((entry) => entry.path)]);
-}
-
-function isListed(path: string, root: string, listed: ReadonlySet<string>): boolean {
-  for (let current = path; current !== root; current = dirname(current)) if (listed.has(current)) return true;
-  return false;
 }

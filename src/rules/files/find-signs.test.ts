@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { readProjectTree } from "../files/project-tree.ts";
 import { findSigns } from "./find-signs.ts";
+import { readProjectTree } from "./project-tree.ts";
 
 let root: string;
 beforeEach(() => {

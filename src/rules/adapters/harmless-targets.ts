@@ -1,0 +1,143 @@
+/** Leaves out files that would keep a tool from reading what people wrote: a new CLAUDE.md hides the team's AGENTS.md from
+ *  Claude Code. The tool reads the block in the other file instead. */
+import { followLinks, isInside, readForeignBytes } from "../../host/index.ts";
+import type { ProjectTree } from "../files/project-tree.ts";
+import { createFaultFinder, type Holder, type LoadFault } from "../load-model/find-faults.ts";
+import { findFolders } from "../load-model/find-folders.ts";
+import { createFileReader, type FileReader } from "../load-model/load-files.ts";
+import { knownTools, type ToolFiles } from "../load-model/tool-files.ts";
+import type { Adapter } from "./adapter.ts";
+import { type FileTarget, fileTargets, type Places, readOwnText, withReaders } from "./targets.ts";
+
+export interface HarmlessOptions {
+  readonly places: Places;
+  readonly tree: ProjectTree;
+  /** All adapters that could be chosen. */
+  readonly known: readonly Adapter[];
+  /** Ids of tools that keep their own file although they read another file of the run. */
+  readonly ownFiles: readonly string[];
+  /** The ids that a person named. Without it, those of the adapters. */
+  readonly ids?: readonly string[] | undefined;
+}
+
+export interface HarmlessTargets {
+  readonly targets: readonly FileTarget[];
+  /** What the tools of the run still do not read, or read twice. */
+  readonly faults: readonly LoadFault[];
+}
+
+/** Finds the files that get no block because they import another one. */
+type FindImports = (targets: readonly FileTarget[]) => Promise<ReadonlyMap<FileTarget, FileTarget>>;
+
+/** Returns the files of these adapters without those that hide text of people from a tool. */
+export async function chooseHarmless(
+  adapters: readonly Adapter[],
+  options: HarmlessOptions,
+  findImports: FindImports,
+): Promise<HarmlessTargets> {
+  const { places, tree, known, ownFiles } = options;
+  const targets = await fileTargets(adapters, places, ownFiles);
+  const reader = createFileReader(undefined, tree.repository ?? places.root);
+  const tools = await findNamedTools(adapters, { ...options, reader });
+  if (tools.length === 0) return { targets, faults: [] };
+  const first = await dropHarmful(targets, { ...options, reader, tools, findImports });
+  const isUnserved = first.dropped.some(({ adapters: own }) => own.some(({ id }) => !first.servedBy.has(id)));
+  // The hidden file is one that tools share, so the block can go there.
+  const shared = known.filter(({ nested, reads }) => nested === true && reads.length > 0);
+  if (!isUnserved || shared.every((each) => adapters.includes(each))) return finish(first, adapters);
+  const more = await fileTargets([...new Set([...adapters, ...shared])], places, ownFiles);
+  return finish(await dropHarmful(more, { ...options, reader, tools, findImports }), adapters);
+}
+
+interface Dropped {
+  readonly targets: readonly FileTarget[];
+  readonly dropped: readonly FileTarget[];
+  readonly faults: readonly LoadFault[];
+  readonly servedBy: ReadonlyMap<string, string>;
+}
+
+/** Takes out one file after the other that hides text of people and is there only for the block. */
+async function dropHarmful(
+  targets: readonly FileTarget[],
+  {
+    places,
+    tree,
+    known,
+    reader,
+    tools,
+    findImports,
+  }: HarmlessOptions & {
+    readonly reader: FileReader;
+    readonly tools: readonly ToolFiles[];
+    readonly findImports: FindImports;
+  },
+): Promise<Dropped> {
+  const root = await followLinks(places.root);
+  const holders = new Map<Holder, FileTarget>();
+  const imports = await findImports(targets);
+  for (const target of targets) {
+    const { names, realPath } = target;
+    const file = isInside(realPath, root) ? readForeignBytes(realPath, { within: root }) : undefined;
+    const ownText = file === undefined ? "" : readOwnText(file, target);
+    holders.set({ names, realPath, ownText: ownText.trim() === "" ? undefined : ownText }, target);
+  }
+  const find = createFaultFinder({
+    candidates: [...holders.keys()],
+    tools,
+    folders: await findFolders(tools, { tree, start: places.root }),
+    root: tree.repository ?? places.root,
+    reader,
+    doesImport: ({ id }) => known.find((each) => each.id === id)?.imports === true,
+  });
+  const dropped: FileTarget[] = [];
+  const losses: LoadFault[] = [];
+  for (;;) {
+    const left = [...holders].filter(([, target]) => !dropped.includes(target) && !imports.has(target));
+    const { faults, servedBy } = await find(left.map(([holder]) => holder));
+    const loss = faults.find(({ isLoss, by }) => isLoss && left.some(([, { names }]) => names.includes(by ?? "")));
+    const harmful = left.find(([{ ownText }, { names }]) => ownText === undefined && names.includes(loss?.by ?? ""));
+    if (loss === undefined || harmful === undefined) {
+      const named = faults.map(
+        (fault) => losses.find(({ tool }) => fault.kind === "not loaded" && tool === fault.tool) ?? fault,
+      );
+      return { targets: targets.filter((each) => !dropped.includes(each)), dropped, faults: named, servedBy };
+    }
+    losses.push(loss);
+    dropped.push(harmful[1]);
+  }
+}
+
+/** Adds the adapters whose tools read another file now: their budgets and limits apply to it. */
+function finish({ targets, dropped, faults, servedBy }: Dropped, adapters: readonly Adapter[]): HarmlessTargets {
+  const moved = adapters.filter((each) => dropped.some((target) => target.adapters.includes(each)));
+  const isUsed = (target: FileTarget) =>
+    target.adapters.some((each) => adapters.includes(each)) || [...servedBy.values()].includes(target.realPath);
+  return {
+    targets: targets.filter(isUsed).map((target) => {
+      const readers = moved.filter(({ id }) => servedBy.get(id) === target.realPath);
+      return readers.length === 0 ? target : withReaders(target, readers);
+    }),
+    faults,
+  };
+}
+
+/** Returns the tools that must get the block: those that a person named, and those with a file in the project that only
+ *  they load. Only tools whose files were seen count. */
+async function findNamedTools(
+  adapters: readonly Adapter[],
+  { known, places, reader, ids = adapters.map(({ id }) => id) }: HarmlessOptions & { readonly reader: FileReader },
+): Promise<ToolFiles[]> {
+  const tools = knownTools(known);
+  const listNames = ({ root = [], down = [], ends = [], current = [] }: ToolFiles) =>
+    [...root, ...down, ...ends, ...current].flat();
+  const isChosen = ({ id }: ToolFiles) => adapters.some((each) => each.id === id || each.reads.includes(id));
+  const named: ToolFiles[] = [];
+  for (const tool of tools.filter((each) => each.seen !== undefined && isChosen(each))) {
+    const others = new Set(tools.filter((each) => each !== tool).flatMap(listNames));
+    const own = listNames(tool).filter((name) => !others.has(name));
+    const paths = (await Promise.all(own.map((name) => reader.expand(places.root, name)))).flat();
+    const isUsed = async () => (await Promise.all(paths.map((path) => reader.read(path)))).some(Boolean);
+    if (ids.includes(tool.id) || (await isUsed())) named.push(tool);
+  }
+  return named;
+}
