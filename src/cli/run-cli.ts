@@ -1,5 +1,5 @@
 /** Runs one command line: find the command, parse, run, print. Never throws: the result is the exit code. */
-import { fstatSync } from "node:fs";
+import { fstatSync, writeSync } from "node:fs";
 import { ContextError, usageError } from "../core/errors.ts";
 import { didYouMean } from "../core/text/index.ts";
 import type { Environment } from "../host/index.ts";
@@ -50,7 +50,8 @@ const program: Program = {
 
 export async function runCli(args: readonly string[], world: World, commands: Program = program): Promise<number> {
   const has = (name: Parameters<typeof isSwitchedOn>[0]) => isSwitchedOn(name, args);
-  const output = createOutput({ ...world, json: has("json"), quiet: has("quiet") });
+  const { env, stdout, stderr } = world;
+  const output = createOutput({ env, stdout, stderr, json: has("json"), quiet: has("quiet") });
   try {
     const first = args.findIndex((each) => !each.startsWith("-"));
     const helpAsked = args[first] === "help";
@@ -64,7 +65,7 @@ export async function runCli(args: readonly string[], world: World, commands: Pr
       const help = renderHelp(shown, output);
       return printResult({ json: { help }, text: help }, output);
     }
-    return await runCommand(target, { ...world, commands: commands.subcommands }, output);
+    return await runCommand(target, world, { output, commands: commands.subcommands });
   } catch (error) {
     return reportError(error, output);
   }
@@ -72,18 +73,20 @@ export async function runCli(args: readonly string[], world: World, commands: Pr
 
 async function runCommand(
   target: CommandTarget,
-  world: World & Pick<Call, "commands">,
-  output: Output,
+  world: World,
+  { output, commands }: Pick<Call, "output" | "commands">,
 ): Promise<number> {
   const parsed = parseArguments(target);
-  const { stdin, stdinKind, commands } = world;
   const env = parsed.options.trust === true ? { ...world.env, PLIMSOLL_TRUST: "1" } : world.env;
   const result = await target.command.run({
     ...parsed,
     cwd: currentDirectory(world),
     env,
-    stdin,
-    stdinKind,
+    // Node's stream takes a millisecond to load, and few commands read it.
+    get stdin() {
+      return world.stdin;
+    },
+    stdinKind: world.stdinKind,
     commands,
     output,
   });
@@ -114,24 +117,55 @@ function currentDirectory(world: World): string {
 
 /** Runs the command line of this process. Sets the exit code instead of exiting, so that buffered output is written. */
 export async function runProcess(): Promise<void> {
-  const { env, stdin, stdout, stderr } = process;
+  const { env } = process;
   const args = process.argv.slice(2);
-  const report = (error: unknown, json: boolean) =>
-    process.exit(reportError(error, createOutput({ stdout, stderr, env, json, quiet: false })));
-  stdout.on("error", (error: NodeJS.ErrnoException) => {
+  const stderr = openStream("stderr", () => {});
+  const stdout = openStream("stdout", (error) => {
     // A reader that closes the pipe early, such as head, is not a failure.
     if (error.code === "EPIPE") process.exit();
     const reason = error.code === "ENOSPC" ? "no space left" : String(error.code);
     report(new ContextError("write_failed", `cannot write to standard output: ${reason}`), false);
   });
-  stderr.on("error", () => {});
+  const report = (error: unknown, json: boolean) =>
+    process.exit(reportError(error, createOutput({ stdout, stderr, env, json, quiet: false })));
   process.on("SIGINT", () => {
     if (stderr.isTTY) stderr.write("\n");
     process.exit(exitCodes.interrupted);
   });
   process.on("uncaughtException", (error) => report(error, isSwitchedOn("json", args)));
-  const world = { env, stdin, stdinKind: kindOfStdin(), stdout, stderr, cwd: () => process.cwd() };
-  process.exitCode = await runCli(args, world);
+  process.exitCode = await runCli(args, {
+    env,
+    get stdin() {
+      return process.stdin;
+    },
+    stdinKind: kindOfStdin(),
+    stdout,
+    stderr,
+    cwd: () => process.cwd(),
+  });
+}
+
+/** Returns the stream, and handles its errors. A file or a pipe is written to directly: Node's stream for it takes two
+ *  milliseconds to load. */
+function openStream(name: "stdout" | "stderr", onError: (error: NodeJS.ErrnoException) => void): TextStream {
+  const descriptor = { stdout: 1, stderr: 2 }[name];
+  const openNodeStream = () => process[name].on("error", onError);
+  const stats = fstatSync(descriptor);
+  const isPlain = stats.isFIFO() || stats.isFile() || stats.isSocket();
+  if (!isPlain || process.platform === "win32") return openNodeStream();
+  let stream: TextStream | undefined;
+  const write = (text: string) => {
+    let rest: Uint8Array = Buffer.from(text);
+    try {
+      while (stream === undefined && rest.length > 0) rest = rest.subarray(writeSync(descriptor, rest));
+    } catch (error) {
+      // A pipe that does not block is full. Node's stream waits for its reader.
+      if ((error as NodeJS.ErrnoException).code === "EAGAIN") stream = openNodeStream();
+      else onError(error as NodeJS.ErrnoException);
+    }
+    return stream?.write(rest as Buffer & string);
+  };
+  return { write };
 }
 
 /** Checks the descriptor, because Node's stream of a directory is just empty. */

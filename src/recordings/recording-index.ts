@@ -85,7 +85,7 @@ export async function writeIndex(file: string, { entries, head }: RecordingIndex
     if (!existsSync(dirname(file))) {
       // Loaded only if a folder is missing: loading it takes as long as a whole status line.
       const { makeDirectory } = await import("../host/index.ts");
-      await makeDirectory(dirname(file), 0o700);
+      makeDirectory(dirname(file), 0o700);
     }
     const lines = [...entries.values()].map(({ line, facts, sessions, ...entry }): string => {
       if (line !== undefined) return line;

@@ -39,9 +39,9 @@ export async function runInject(
   const dryRun = options["dry-run"] === true;
   if (whyNoPacks !== undefined) await tellNoPacks(whyNoPacks, { engine, call });
   if (engine.adapters.length === 0) output.note("no tool is chosen, so there is nothing to write");
-  const { results: files, faults } = await injectFiles({ ...engine, dryRun });
+  const { results: files, files: planned, faults } = await injectFiles({ ...engine, dryRun });
   const clips = await copyClips({ engine, dryRun }, call);
-  const leftOvers = await listLeftOvers(engine);
+  const leftOvers = await listLeftOvers(engine, planned);
   const removed = options.prune === true ? await removeLeftOvers(leftOvers, { ...engine, dryRun }) : [];
   const plain = (path: string) => shownPath(path, cwd, env);
   const shown = (path: string) => printable(plain(path));
@@ -92,7 +92,7 @@ async function tellNoPacks(
     call.output.note(message);
     return;
   }
-  const isLeft = (await listLeftOvers(engine)).length > 0;
+  const isLeft = (await listLeftOvers(engine, [])).length > 0;
   throw new ContextError("invalid_content", message, {
     hint: isLeft ? "Change that, or remove the blocks of earlier runs with plimsoll inject --prune." : undefined,
   });

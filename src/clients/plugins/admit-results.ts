@@ -195,6 +195,6 @@ function createLater({ beforeEnd, log }: PluginServer): (work: (() => Promise<vo
 async function writeSavedTokens(env: Environment, sessionId: string, savedTokens: number): Promise<void> {
   const file = savedTokensFile(env, sessionId);
   if (savedTokens === 0 || file === undefined) return;
-  await makeDirectory(dirname(file), 0o700);
+  makeDirectory(dirname(file), 0o700);
   await writeFile(file, JSON.stringify({ savedTokens }), { mode: 0o600 });
 }

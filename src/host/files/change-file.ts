@@ -1,8 +1,7 @@
 /** The only way to write a person's file. Even after kill -9 the file is either the old one or the complete new one.
  *  Two writers never mix. A file that cannot be written safely is refused with the reason. */
 
-import { closeSync, openSync, readFileSync } from "node:fs";
-import { access, constants, realpath } from "node:fs/promises";
+import { accessSync, closeSync, constants, openSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { isSecretName } from "../../core/text/index.ts";
@@ -69,13 +68,13 @@ export async function attemptChange<Facts>(
   let look: Look<Facts> | undefined;
   try {
     const target = await resolveTarget(path, options.root);
-    look = await inFolder(target, (folder) => lookAt({ folder, name: target.name }, options));
+    look = inFolder(target, (folder) => lookAt({ folder, name: target.name }, options));
     const isDone = look.problem !== undefined || (!look.differs && !look.hasTemporaries);
     const lock = { env: options.env ?? process.env };
     const done: Done<Facts> =
       options.dryRun || isDone
         ? { ...look, written: false }
-        : await withLock(join(target.directory, target.name), lock, () => changeLocked(target, options));
+        : await withLock(join(target.directory, target.name), lock, async () => changeLocked(target, options));
     const { before, after, written, facts } = done;
     if (done.problem !== undefined) return { facts, problem: describeProblem(path, done.problem) };
     return { change: { path, before, after, written }, facts };
@@ -102,7 +101,7 @@ interface Looked {
   readonly name: string;
 }
 
-async function lookAt<Facts>({ folder, name }: Looked, { plan }: AttemptOptions<Facts>): Promise<Look<Facts>> {
+function lookAt<Facts>({ folder, name }: Looked, { plan }: AttemptOptions<Facts>): Look<Facts> {
   const state = folder && readFileState(folder.at(name));
   refuseKind(state);
   const before = folder && state && readBytes(folder.at(name)).toString("latin1");
@@ -123,8 +122,8 @@ async function lookAt<Facts>({ folder, name }: Looked, { plan }: AttemptOptions<
   }
   const { after } = planned;
   const differs = after !== before;
-  const problem = folder && differs ? await readOnlyProblem(folder.at(name), state) : undefined;
-  const hasTemporaries = folder !== undefined && !differs && (await listTemporaries({ folder, name })).length > 0;
+  const problem = folder && differs ? readOnlyProblem(folder.at(name), state) : undefined;
+  const hasTemporaries = folder !== undefined && !differs && listTemporaries({ folder, name }).length > 0;
   return { before, after, state, differs, hasTemporaries, facts, problem };
 }
 
@@ -143,13 +142,13 @@ interface Done<Facts> extends Look<Facts> {
   readonly written: boolean;
 }
 
-async function changeLocked<Facts>(target: Target, options: AttemptOptions<Facts>): Promise<Done<Facts>> {
+function changeLocked<Facts>(target: Target, options: AttemptOptions<Facts>): Done<Facts> {
   // A program that keeps saving the file is not worth waiting for.
   const maxAttempts = 20;
   const { name } = target;
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const look = await inFolder(target, async (folder) => {
-      if (folder !== undefined && attempt === 0) await removeStaleTemporaries({ folder, name });
+    const look = inFolder(target, (folder) => {
+      if (folder !== undefined && attempt === 0) removeStaleTemporaries({ folder, name });
       return lookAt({ folder, name }, options);
     });
     const { after, state, differs, problem } = look;
@@ -158,7 +157,7 @@ async function changeLocked<Facts>(target: Target, options: AttemptOptions<Facts
     const bytes = after === undefined ? undefined : toBytes(after);
     const replace = (folder: OpenFolder | undefined) =>
       replaceFile({ folder: folder!, name }, { bytes, expected: state, isPrivate });
-    if (await inFolder({ ...target, mode: isPrivate ? 0o700 : 0o777 }, replace)) return { ...look, written: true };
+    if (inFolder({ ...target, mode: isPrivate ? 0o700 : 0o777 }, replace)) return { ...look, written: true };
   }
   throw new ContextError("write_failed", "another program keeps changing it", {
     hint: "Run the command again.",
@@ -166,13 +165,13 @@ async function changeLocked<Facts>(target: Target, options: AttemptOptions<Facts
 }
 
 /** Opens the folder of the target for one action. Makes it if a mode is given. */
-async function inFolder<Result>(
+function inFolder<Result>(
   { root, directory, mode }: Omit<Target, "name"> & { readonly mode?: number },
-  action: (folder: OpenFolder | undefined) => Promise<Result>,
-): Promise<Result> {
+  action: (folder: OpenFolder | undefined) => Result,
+): Result {
   const folder = openFolder(directory, { root, mode });
   try {
-    return await action(folder);
+    return action(folder);
   } finally {
     folder?.close();
   }
@@ -218,7 +217,7 @@ interface Target {
 /** Throws if the path leaves `root`, by its name or through a link. */
 async function resolveTarget(path: string, root: string): Promise<Target> {
   const named = resolve(root, path);
-  const realRoot = await realpath(root);
+  const realRoot = realpathSync.native(root);
   const real = await followLinks(named).catch((error: unknown) => {
     const reason = systemReason(error, { EACCES: "no permission to reach it" });
     throw new ContextError("refused_target", reason, { file: path, cause: error });
@@ -261,12 +260,14 @@ function notFile(what: string): ContextError {
 }
 
 /** A rename ignores the file's mode, and root may do anything. So the mode is checked here. */
-async function readOnlyProblem(path: string, state: FileState): Promise<ContextError | undefined> {
+function readOnlyProblem(path: string, state: FileState): ContextError | undefined {
   if (state === undefined) return undefined;
-  const isWritable = await access(path, constants.W_OK).then(
-    () => (state.mode & constants.S_IWUSR) !== 0,
-    () => false,
-  );
+  let isWritable = (state.mode & constants.S_IWUSR) !== 0;
+  try {
+    accessSync(path, constants.W_OK);
+  } catch {
+    isWritable = false;
+  }
   if (isWritable) return undefined;
   const mode = (state.mode & 0o777).toString(8).padStart(4, "0");
   return new ContextError("refused_target", `is read-only (mode ${mode})`, {

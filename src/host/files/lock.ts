@@ -1,9 +1,10 @@
 /** Locks that allow one writer per target, across processes. A lock is a file in the user's state directory, never in
  *  the repository. It is linked into place, so it names its owner from the start. A dead owner's lock is taken over at
- *  once. If the state directory cannot be written, locks are in the user's own folder below the temporary directory. */
+ *  once. If the state directory cannot be written, locks are in the user's own folder below the temporary directory.
+ *  Each step is so short that waiting for another thread would take longer. */
 
 import { createHash, randomUUID } from "node:crypto";
-import { link, lstat, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { linkSync, lstatSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir, userInfo } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -35,7 +36,7 @@ export async function withLock<T>(name: string, options: LockOptions, action: ()
   try {
     return await action();
   } finally {
-    await release(file, claim);
+    release(file, claim);
   }
 }
 
@@ -62,13 +63,13 @@ async function acquireFor(
 
 async function acquireIn(directory: string, entry: string, attempt: Attempt): Promise<string> {
   const file = join(directory, entry);
-  await makeDirectory(directory, 0o700);
+  makeDirectory(directory, 0o700);
   await acquire(file, attempt);
   try {
     await sweep(file, attempt);
     return file;
   } catch (error) {
-    await release(file, attempt.claim);
+    release(file, attempt.claim);
     throw error;
   }
 }
@@ -79,8 +80,8 @@ async function temporaryLocks(env: Environment): Promise<string> {
   const user = process.getuid?.();
   const base = env.TMPDIR !== undefined && isAbsolute(env.TMPDIR) ? env.TMPDIR : tmpdir();
   const own = join(base, `plimsoll-${user ?? userInfo().username}`);
-  await makeDirectory(own, 0o700);
-  const found = await lstat(own);
+  makeDirectory(own, 0o700);
+  const found = lstatSync(own);
   const isPrivate = user === undefined || (found.uid === user && (found.mode & 0o077) === 0);
   if (found.isDirectory() && isPrivate) return join(own, "locks");
   throw new ContextError("write_failed", `${own} is not a folder that only you can use`, { hint: stateHint });
@@ -101,10 +102,10 @@ function isWriting(holder: string): ContextError {
 async function acquire(file: string, attempt: Attempt): Promise<void> {
   const { claim, deadline } = attempt;
   const own = `${file}.${process.pid}.${randomUUID()}`;
-  await writeFile(own, claim, { mode: 0o600 });
+  writeFileSync(own, claim, { mode: 0o600 });
   try {
-    for (let pauseMs = 2; !(await linked(own, file)); pauseMs = Math.min(pauseMs * 2, 40)) {
-      const holder = await readHolder(file);
+    for (let pauseMs = 2; !linkOnce(own, file); pauseMs = Math.min(pauseMs * 2, 40)) {
+      const holder = readHolder(file);
       if (holder === undefined) continue;
       if (holder.isDead) await clear(file, holder, attempt);
       else if (process.uptime() * 1000 >= deadline)
@@ -114,14 +115,14 @@ async function acquire(file: string, attempt: Attempt): Promise<void> {
       else await sleep(pauseMs * (0.5 + Math.random()));
     }
   } finally {
-    await rm(own, { force: true });
+    rmSync(own, { force: true });
   }
 }
 
 /** Returns false if the lock exists. A lock is complete as soon as it exists, so nobody sees it without its owner. */
-async function linked(own: string, file: string): Promise<boolean> {
+function linkOnce(own: string, file: string): boolean {
   try {
-    await link(own, file);
+    linkSync(own, file);
     return true;
   } catch (error) {
     if (getErrorCode(error) === "EEXIST") return false;
@@ -136,12 +137,12 @@ interface Holder {
   readonly isDead: boolean;
 }
 
-async function readHolder(file: string): Promise<Holder | undefined> {
+function readHolder(file: string): Holder | undefined {
   // A write takes milliseconds. An owner on another machine cannot be checked, so there the lock's age decides.
   const maxAgeMs = 60_000;
   try {
-    const claim = await readFile(file, "utf8");
-    const { mtimeMs } = await stat(file);
+    const claim = readFileSync(file, "utf8");
+    const { mtimeMs } = statSync(file);
     const [pid, started, , host = ""] = claim.split(" ");
     const owner = { pid: Number(pid), started: started === "-" ? undefined : started };
     const isDead = host === hostname() ? !isAlive(owner) : Date.now() - mtimeMs > maxAgeMs;
@@ -158,21 +159,24 @@ async function clear(file: string, dead: Holder, attempt: Attempt): Promise<void
   const guard = `${file}.clear`;
   await acquire(guard, attempt);
   try {
-    if ((await readHolder(file))?.claim === dead.claim) await rm(file, { force: true });
+    if (readHolder(file)?.claim === dead.claim) rmSync(file, { force: true });
   } finally {
-    await release(guard, attempt.claim);
+    release(guard, attempt.claim);
   }
 }
 
-async function release(file: string, claim: string): Promise<void> {
-  const holder = await readHolder(file).catch(() => undefined);
-  if (holder?.claim === claim) await rm(file, { force: true });
+function release(file: string, claim: string): void {
+  try {
+    if (readHolder(file)?.claim === claim) rmSync(file, { force: true });
+  } catch {
+    // A lock that stays is taken over when this process has ended.
+  }
 }
 
 /** Removes files of processes that were killed while they waited or cleared a lock. */
 async function sweep(file: string, attempt: Attempt): Promise<void> {
   const directory = dirname(file);
-  for (const entry of await readdir(directory)) {
+  for (const entry of readdirSync(directory)) {
     const path = join(directory, entry);
     if (path.startsWith(`${file}.`)) await removeLeftover(path, attempt);
   }
@@ -180,12 +184,12 @@ async function sweep(file: string, attempt: Attempt): Promise<void> {
 
 async function removeLeftover(path: string, attempt: Attempt): Promise<void> {
   if (path.endsWith(".clear")) {
-    const holder = await readHolder(path);
+    const holder = readHolder(path);
     if (holder?.isDead) await clear(path, holder, attempt);
     return;
   }
   const pid = /\.(\d+)\.[^.]+$/.exec(path)?.[1];
-  if (pid !== undefined && !isAlive({ pid: Number(pid) })) await rm(path, { force: true });
+  if (pid !== undefined && !isAlive({ pid: Number(pid) })) rmSync(path, { force: true });
 }
 
 const stateHint = "Set XDG_STATE_HOME to a directory that you may write to.";

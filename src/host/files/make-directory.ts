@@ -1,36 +1,36 @@
-import { rmdirSync } from "node:fs";
-import { mkdir, stat } from "node:fs/promises";
+import { mkdirSync, rmdirSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 import { followLinks, upward } from "./paths.ts";
 
 /** Creates a folder and its missing parents. Node's `recursive` loops forever if the system reports a new folder as
  *  missing although its parent exists, as Linux does below /proc. */
-export async function makeDirectory(path: string, mode = 0o777): Promise<void> {
-  if (await isDirectory(path)) return;
-  const error = await tryToMake(path, mode);
+export function makeDirectory(path: string, mode = 0o777): void {
+  if (isDirectory(path)) return;
+  const error = tryToMake(path, mode);
   if (error === undefined) return;
   if (error.code !== "ENOENT" || dirname(path) === path) throw error;
-  await makeDirectory(dirname(path), mode);
-  const again = await tryToMake(path, mode);
+  makeDirectory(dirname(path), mode);
+  const again = tryToMake(path, mode);
   if (again !== undefined) throw again;
 }
 
 /** Returns `undefined` if another process was faster. */
-async function tryToMake(path: string, mode: number): Promise<NodeJS.ErrnoException | undefined> {
+function tryToMake(path: string, mode: number): NodeJS.ErrnoException | undefined {
   try {
-    await mkdir(path, { mode });
+    mkdirSync(path, { mode });
     return undefined;
   } catch (error) {
-    return (await isDirectory(path)) ? undefined : (error as NodeJS.ErrnoException);
+    return isDirectory(path) ? undefined : (error as NodeJS.ErrnoException);
   }
 }
 
-async function isDirectory(path: string): Promise<boolean> {
-  return stat(path).then(
-    (stats) => stats.isDirectory(),
-    () => false,
-  );
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 /** Removes the folders that were made for a file, as far as nothing else is in them. The root stays. */

@@ -1,7 +1,17 @@
 /** Writes a file atomically: a temporary file, fsync, rename. At every moment the file is the old one or the new
  *  one. All of it happens in one open folder. */
-import { lstatSync, renameSync, rmSync } from "node:fs";
-import { open, readdir, rm } from "node:fs/promises";
+import {
+  closeSync,
+  fchmodSync,
+  fchownSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname } from "node:path";
 import { isAlive } from "../processes/process-identity.ts";
 import { makeDirectory } from "./make-directory.ts";
@@ -41,18 +51,22 @@ export interface Replacement {
 
 /** Writes `bytes`, or deletes the file for `undefined`. Returns false and does nothing if the file is not in the state
  *  `expected` any more: somebody saved it after it was read, and that change must not be lost. */
-export async function replaceFile(place: FilePlace, replacement: Replacement): Promise<boolean> {
+export function replaceFile(place: FilePlace, replacement: Replacement): boolean {
   const { folder, name } = place;
   const { bytes, expected, isPrivate = false } = replacement;
-  const temporary = bytes === undefined ? undefined : await writeTemporary(place, bytes, { like: expected, isPrivate });
+  const temporary = bytes === undefined ? undefined : writeTemporary(place, bytes, { like: expected, isPrivate });
   try {
     if (readFileState(folder.at(name))?.version !== expected?.version) return false;
     if (temporary !== undefined) renameSync(folder.at(temporary), folder.at(name));
     else rmSync(folder.at(name), { force: true });
     // Makes the rename durable. Some systems cannot sync a directory; the file is complete there anyway.
     try {
-      const handle = await open(folder.at("."), "r");
-      await handle.sync().finally(() => handle.close());
+      const descriptor = openSync(folder.at("."), "r");
+      try {
+        fsyncSync(descriptor);
+      } finally {
+        closeSync(descriptor);
+      }
     } catch {
       // Nothing to undo: the new file is in place.
     }
@@ -64,22 +78,27 @@ export async function replaceFile(place: FilePlace, replacement: Replacement): P
 
 /** Replaces a file in a folder of our own, which it makes if necessary. Call this under a lock. */
 export async function replaceOwnFile(path: string, bytes: Buffer): Promise<void> {
-  await makeDirectory(dirname(path), 0o700);
+  makeDirectory(dirname(path), 0o700);
   const directory = await followLinks(dirname(path));
   const folder = openFolder(directory, { root: directory })!;
   try {
     const place = { folder, name: basename(path) };
-    await removeStaleTemporaries(place);
-    await replaceFile(place, { bytes, expected: readFileState(folder.at(place.name)), isPrivate: true });
+    removeStaleTemporaries(place);
+    replaceFile(place, { bytes, expected: readFileState(folder.at(place.name)), isPrivate: true });
   } finally {
     folder.close();
   }
 }
 
 /** Returns the temporary files of this target, from killed runs and from current ones. */
-export async function listTemporaries({ folder, name }: FilePlace): Promise<readonly { entry: string; pid: number }[]> {
+export function listTemporaries({ folder, name }: FilePlace): readonly { entry: string; pid: number }[] {
   const prefix = `.${name}.plimsoll-`;
-  const entries = await readdir(folder.at(".")).catch(() => []);
+  let entries: string[] = [];
+  try {
+    entries = readdirSync(folder.at("."));
+  } catch {
+    // A folder that may be entered but not listed.
+  }
   return entries.flatMap((entry) => {
     const pid = entry.startsWith(prefix) ? /^(\d+)-\d+\.tmp$/.exec(entry.slice(prefix.length))?.[1] : undefined;
     return pid === undefined ? [] : { entry, pid: Number(pid) };
@@ -87,9 +106,9 @@ export async function listTemporaries({ folder, name }: FilePlace): Promise<read
 }
 
 /** Call this under the target's lock: a file with our own process id is then from an earlier process. */
-export async function removeStaleTemporaries(place: FilePlace): Promise<void> {
-  for (const { entry, pid } of await listTemporaries(place)) {
-    if (pid === process.pid || !isAlive({ pid })) await rm(place.folder.at(entry), { force: true });
+export function removeStaleTemporaries(place: FilePlace): void {
+  for (const { entry, pid } of listTemporaries(place)) {
+    if (pid === process.pid || !isAlive({ pid })) rmSync(place.folder.at(entry), { force: true });
   }
 }
 
@@ -101,33 +120,36 @@ interface Modes {
 
 /** The file gets the mode and owner of the file that it replaces. A new file gets 0644 minus the umask, a private one
  *  0600. Returns its name. */
-async function writeTemporary({ folder, name }: FilePlace, bytes: Buffer, modes: Modes): Promise<string> {
+function writeTemporary({ folder, name }: FilePlace, bytes: Buffer, modes: Modes): string {
   for (let count = 1; ; count++) {
     const entry = `.${name}.plimsoll-${process.pid}-${count}.tmp`;
     try {
-      await fill({ folder, name: entry }, bytes, modes);
+      fill({ folder, name: entry }, bytes, modes);
       return entry;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
-      await rm(folder.at(entry), { force: true });
+      rmSync(folder.at(entry), { force: true });
       throw error;
     }
   }
 }
 
-async function fill({ folder, name }: FilePlace, bytes: Buffer, { like, isPrivate }: Modes): Promise<void> {
-  const handle = await open(folder.at(name), "wx", like === undefined && !isPrivate ? 0o644 : 0o600);
+function fill({ folder, name }: FilePlace, bytes: Buffer, { like, isPrivate }: Modes): void {
+  const descriptor = openSync(folder.at(name), "wx", like === undefined && !isPrivate ? 0o644 : 0o600);
   try {
     // If the folder was swapped just before, the file is empty and no text is in the wrong place.
     folder.verify();
-    await handle.writeFile(bytes);
+    writeFileSync(descriptor, bytes);
     if (like !== undefined) {
-      // Only root may change the owner. For others the file becomes theirs, as with any editor that renames.
-      await handle.chown(like.uid, like.gid).catch(() => {});
-      await handle.chmod(like.mode & (isPrivate ? 0o700 : 0o7777));
+      try {
+        fchownSync(descriptor, like.uid, like.gid);
+      } catch {
+        // Only root may change the owner. For others the file becomes theirs, as with any editor that renames.
+      }
+      fchmodSync(descriptor, like.mode & (isPrivate ? 0o700 : 0o7777));
     }
-    await handle.sync();
+    fsyncSync(descriptor);
   } finally {
-    await handle.close();
+    closeSync(descriptor);
   }
 }

@@ -65,7 +65,7 @@ async function ownWord(directory: string, mode: "read" | "create"): Promise<stri
   const found = await readFile(file, "utf8").catch(() => "");
   if (found !== "") return found;
   if (mode === "read") return directory;
-  await makeDirectory(directory, 0o700);
+  makeDirectory(directory, 0o700);
   // Another process may have been faster.
   await writeFile(file, randomBytes(8).toString("hex"), { flag: "wx", mode: 0o600 }).catch(() => {});
   return readFile(file, "utf8");

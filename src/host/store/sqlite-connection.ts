@@ -45,7 +45,7 @@ export async function connect(file: string, waitMs: number): Promise<SqliteConne
 
 /** Creates the file if it is missing, readable for its owner only. Returns whether it is empty. */
 async function prepareFile(file: string): Promise<boolean> {
-  await makeDirectory(dirname(file), 0o700);
+  makeDirectory(dirname(file), 0o700);
   try {
     await (await open(file, "wx", 0o600)).close();
   } catch (error) {

@@ -157,7 +157,7 @@ async function changeTrusted(
     const projects = change(await readTrusted(env));
     const sorted = [...projects].sort((a, b) => (a.path < b.path ? -1 : 1));
     const bytes = Buffer.from(`${JSON.stringify({ projects: sorted }, null, 2)}\n`);
-    await makeDirectory(dirname(file), 0o700);
+    makeDirectory(dirname(file), 0o700);
     await chmod(dirname(file), 0o700);
     await replaceOwnFile(file, bytes);
   });

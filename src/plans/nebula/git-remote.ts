@@ -40,7 +40,7 @@ export async function openGitRemote(
   const { fetchUrl, pushUrl } = await readUrls(name, place);
   const [format = "", objects = ""] = (await ask(place, ["--show-object-format", "--git-path", "objects"])).split("\n");
   const bare = join(folder, "remote.git");
-  await makeDirectory(bare, 0o700);
+  makeDirectory(bare, 0o700);
   const at = { bare, env, objects: resolve(root, objects) };
   const run = (...args: string[]) => runRemoteGit(args, at);
   const must = async (what: string, ...args: string[]) => {

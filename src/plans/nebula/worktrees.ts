@@ -128,7 +128,7 @@ async function openMerged(
   if (!joins) await checkStart(git, branch, resume);
   if (!resume && !joins) await removeTree(folder);
   await git.run("worktree", "prune");
-  await makeDirectory(folder, 0o700);
+  makeDirectory(folder, 0o700);
   const start = await shared?.start();
   if (start === undefined && (await git.commitOf(`refs/heads/${branch}`)) === undefined)
     await git.run("branch", "--no-track", branch, "HEAD");

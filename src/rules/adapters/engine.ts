@@ -63,8 +63,8 @@ export interface TargetResult extends Settings, Omit<FileDraft, "file"> {
 /** Without packs there is nothing to write. `faults` are what tools of the run do not read after it, or read twice. */
 export async function injectFiles(
   options: EngineOptions,
-): Promise<{ readonly results: readonly TargetResult[] } & Pick<FilePlan, "faults">> {
-  if (options.packs.length === 0) return { results: [], faults: [] };
+): Promise<{ readonly results: readonly TargetResult[] } & Pick<FilePlan, "files" | "faults">> {
+  if (options.packs.length === 0) return { results: [], files: [], faults: [] };
   const { files, imports, faults } = await planFiles(options.adapters, options);
   const results = new Map<PlannedFile, TargetResult>();
   const isNested = (file: PlannedFile) => file.kind === "nested";
@@ -83,7 +83,7 @@ export async function injectFiles(
   for (const [file, imported] of imports) {
     results.set(file, await leaveToImport(file, results.get(imported)!, options));
   }
-  return { results: files.map((file) => results.get(file)!), faults };
+  return { results: files.map((file) => results.get(file)!), files, faults };
 }
 
 /** Returns the people's texts in the files that hold a block, by path. */

@@ -1,15 +1,14 @@
 /** Leaves out files that would keep a tool from reading what people wrote: a new CLAUDE.md hides the team's AGENTS.md from
  *  Claude Code. The tool reads the block in the other file instead. */
-import { followLinks, isInside, readForeignBytes } from "../../host/index.ts";
 import type { ProjectTree } from "../files/project-tree.ts";
 import { createFaultFinder, type Holder, type LoadFault } from "../load-model/find-faults.ts";
 import { findFolders } from "../load-model/find-folders.ts";
 import { createFileReader, type FileReader } from "../load-model/load-files.ts";
 import { knownTools, type ToolFiles } from "../load-model/tool-files.ts";
 import type { Adapter } from "./adapter.ts";
-import { type FileTarget, fileTargets, type Places, readOwnText, withReaders } from "./targets.ts";
+import { type FileTarget, fileTargets, type Places, withReaders } from "./targets.ts";
 
-export interface HarmlessOptions {
+export interface ChooseOptions {
   readonly places: Places;
   readonly tree: ProjectTree;
   /** All adapters that could be chosen. */
@@ -26,27 +25,30 @@ export interface HarmlessTargets {
   readonly faults: readonly LoadFault[];
 }
 
-/** Finds the files that get no block because they import another one. */
-type FindImports = (targets: readonly FileTarget[]) => Promise<ReadonlyMap<FileTarget, FileTarget>>;
+interface HarmlessOptions extends ChooseOptions {
+  /** Returns the text of people in a target's file. */
+  readOwn(target: FileTarget): string;
+  /** Finds the files that get no block because they import another one. */
+  findImports(
+    targets: readonly FileTarget[],
+    options: Pick<HarmlessOptions, "places" | "readOwn">,
+  ): ReadonlyMap<FileTarget, FileTarget>;
+}
 
 /** Returns the files of these adapters without those that hide text of people from a tool. */
-export async function chooseHarmless(
-  adapters: readonly Adapter[],
-  options: HarmlessOptions,
-  findImports: FindImports,
-): Promise<HarmlessTargets> {
+export async function chooseHarmless(adapters: readonly Adapter[], options: HarmlessOptions): Promise<HarmlessTargets> {
   const { places, tree, known, ownFiles } = options;
   const targets = await fileTargets(adapters, places, ownFiles);
   const reader = createFileReader(undefined, tree.repository ?? places.root);
   const tools = await findNamedTools(adapters, { ...options, reader });
   if (tools.length === 0) return { targets, faults: [] };
-  const first = await dropHarmful(targets, { ...options, reader, tools, findImports });
+  const first = await dropHarmful(targets, { ...options, reader, tools });
   const isUnserved = first.dropped.some(({ adapters: own }) => own.some(({ id }) => !first.servedBy.has(id)));
   // The hidden file is one that tools share, so the block can go there.
   const shared = known.filter(({ nested, reads }) => nested === true && reads.length > 0);
   if (!isUnserved || shared.every((each) => adapters.includes(each))) return finish(first, adapters);
   const more = await fileTargets([...new Set([...adapters, ...shared])], places, ownFiles);
-  return finish(await dropHarmful(more, { ...options, reader, tools, findImports }), adapters);
+  return finish(await dropHarmful(more, { ...options, reader, tools }), adapters);
 }
 
 interface Dropped {
@@ -59,26 +61,14 @@ interface Dropped {
 /** Takes out one file after the other that hides text of people and is there only for the block. */
 async function dropHarmful(
   targets: readonly FileTarget[],
-  {
-    places,
-    tree,
-    known,
-    reader,
-    tools,
-    findImports,
-  }: HarmlessOptions & {
-    readonly reader: FileReader;
-    readonly tools: readonly ToolFiles[];
-    readonly findImports: FindImports;
-  },
+  options: HarmlessOptions & { readonly reader: FileReader; readonly tools: readonly ToolFiles[] },
 ): Promise<Dropped> {
-  const root = await followLinks(places.root);
+  const { places, tree, known, reader, tools } = options;
   const holders = new Map<Holder, FileTarget>();
-  const imports = await findImports(targets);
+  const imports = options.findImports(targets, options);
   for (const target of targets) {
     const { names, realPath } = target;
-    const file = isInside(realPath, root) ? readForeignBytes(realPath, { within: root }) : undefined;
-    const ownText = file === undefined ? "" : readOwnText(file, target);
+    const ownText = options.readOwn(target);
     holders.set({ names, realPath, ownText: ownText.trim() === "" ? undefined : ownText }, target);
   }
   const find = createFaultFinder({
@@ -125,7 +115,7 @@ function finish({ targets, dropped, faults, servedBy }: Dropped, adapters: reado
  *  they load. Only tools whose files were seen count. */
 async function findNamedTools(
   adapters: readonly Adapter[],
-  { known, places, reader, ids = adapters.map(({ id }) => id) }: HarmlessOptions & { readonly reader: FileReader },
+  { known, places, reader, ids = adapters.map(({ id }) => id) }: ChooseOptions & { readonly reader: FileReader },
 ): Promise<ToolFiles[]> {
   const tools = knownTools(known);
   const listNames = ({ root = [], down = [], ends = [], current = [] }: ToolFiles) =>

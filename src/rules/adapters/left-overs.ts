@@ -68,14 +68,12 @@ export interface LeftOverOptions extends FilePlanOptions {
   readonly tree: ProjectTree;
 }
 
-/** Returns Plimsoll's texts that neither this run nor the configuration needs. */
-export async function listLeftOvers(options: LeftOverOptions): Promise<LeftOver[]> {
+/** Returns Plimsoll's texts that neither this run nor the configuration needs. `planned` are the files of this run. */
+export async function listLeftOvers(options: LeftOverOptions, planned: readonly FileTarget[]): Promise<LeftOver[]> {
   const { adapters, standing, packs, standingPacks = packs, places, everyAdapter, tree } = options;
-  const isOther = standingPacks !== packs || standing !== adapters;
-  // Without packs, inject writes no file.
-  const listFiles = async (chosen: readonly Adapter[], own: readonly Pack[]) =>
-    own.length === 0 ? [] : (await planFiles(chosen, { ...options, packs: own })).files;
-  const wanted = [...(await listFiles(adapters, packs)), ...(isOther ? await listFiles(standing, standingPacks) : [])];
+  const isOther = standingPacks.length > 0 && (standingPacks !== packs || standing !== adapters);
+  const kept = isOther ? (await planFiles(standing, { ...options, packs: standingPacks })).files : [];
+  const wanted = [...planned, ...kept];
   return findLeftOvers({ known: everyAdapter, wanted, places, tree, packs: [...packs, ...standingPacks] });
 }
 

@@ -3,19 +3,19 @@
 import { statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expandBraces, oneLine } from "../../core/text/index.ts";
-import { followLinks, isInside, isOtherProject, readForeignBytes } from "../../host/index.ts";
+import { followLinks, isOtherProject, readForeignBytes } from "../../host/index.ts";
 import { isLimitOn, knownTools } from "../load-model/tool-files.ts";
 import { nestedFolders, type Pack, trimPacks } from "../packs/index.ts";
 import type { Adapter, AdapterTarget, ScopedRules } from "./adapter.ts";
-import { chooseHarmless, type HarmlessOptions, type HarmlessTargets } from "./harmless-targets.ts";
+import { type ChooseOptions, chooseHarmless, type HarmlessTargets } from "./harmless-targets.ts";
 import { planSkills, type SkillFile } from "./skills.ts";
 import {
+  createOwnTextReader,
   type FileTarget,
   fileTargets,
   importedPaths,
   listTargets,
   type Places,
-  readOwnText,
   readTargetState,
   resolveTargetPath,
   wholeFile,
@@ -40,7 +40,7 @@ export interface FilePlan extends Pick<HarmlessTargets, "faults"> {
   readonly imports: ReadonlyMap<PlannedFile, PlannedFile>;
 }
 
-export interface FilePlanOptions extends HarmlessOptions {
+export interface FilePlanOptions extends ChooseOptions {
   readonly packs: readonly Pack[];
   /** Adapters that the configuration chooses, though not for this run. */
   readonly standing?: readonly Adapter[] | undefined;
@@ -50,8 +50,12 @@ export interface FilePlanOptions extends HarmlessOptions {
 /** Returns the files that inject writes for these adapters. */
 export async function planFiles(adapters: readonly Adapter[], options: FilePlanOptions): Promise<FilePlan> {
   const { packs, places } = options;
-  const { targets, faults } = await chooseTargets(adapters, options);
-  const imported = await findImports(targets, places);
+  const readOwn = await createOwnTextReader(places.root);
+  const { targets, faults } =
+    places.scope === "global"
+      ? { targets: await fileTargets(adapters, places, options.ownFiles), faults: [] }
+      : await chooseHarmless(adapters, { ...options, readOwn, findImports });
+  const imported = findImports(targets, { places, readOwn });
   const importers = (target: FileTarget) => [...imported].filter(([, other]) => other === target).map(([each]) => each);
   const scoped = places.scope === "global" ? [] : packs.filter(isScoped);
   // A pack that another one includes is dropped, wherever the other one goes.
@@ -97,12 +101,6 @@ export async function planFiles(adapters: readonly Adapter[], options: FilePlanO
     imports: new Map([...imported].map(([from, to]) => [blocks.get(from)!, blocks.get(to)!])),
     faults,
   };
-}
-
-async function chooseTargets(adapters: readonly Adapter[], options: FilePlanOptions): Promise<HarmlessTargets> {
-  const { places, ownFiles } = options;
-  if (places.scope === "global") return { targets: await fileTargets(adapters, places, ownFiles), faults: [] };
-  return chooseHarmless(adapters, options, (targets) => findImports(targets, places));
 }
 
 /** A user's packs are not scoped: Claude Code and Kiro do not load such rules from HOME (claude-code#21858,
@@ -229,7 +227,7 @@ async function findRelated(
     places,
     all.map(({ id }) => id),
   );
-  const imports = [...(await findImports(targets, places))];
+  const imports = [...findImports(targets, { places, readOwn: await createOwnTextReader(places.root) })];
   const isGiven = (target: FileTarget) => target.adapters.some((each) => adapters.includes(each));
   const among = (found: readonly FileTarget[]) =>
     others.filter((each) => found.some((target) => target.adapters.includes(each)));
@@ -254,17 +252,14 @@ async function findWithBlock(adapters: readonly Adapter[], places: Places): Prom
 }
 
 /** Maps each target that imports another target to that target. If two import each other, the first keeps its block. */
-async function findImports(
+function findImports(
   targets: readonly FileTarget[],
-  { root, home }: Places,
-): Promise<Map<FileTarget, FileTarget>> {
-  const realRoot = await followLinks(root);
+  { places, readOwn }: { readonly places: Places; readOwn(target: FileTarget): string },
+): Map<FileTarget, FileTarget> {
   const imports = new Map<FileTarget, FileTarget>();
   for (const target of targets) {
-    // A target outside the root is refused later, so it is not read here.
-    if (!target.adapters.some((adapter) => adapter.imports) || !isInside(target.realPath, realRoot)) continue;
-    const file = readForeignBytes(target.realPath, { within: realRoot }) ?? "";
-    const paths = importedPaths(readOwnText(file, target), { file: target.realPath, home });
+    if (!target.adapters.some((adapter) => adapter.imports)) continue;
+    const paths = importedPaths(readOwn(target), { file: target.realPath, home: places.home });
     const imported = targets.find((other) => other !== target && !imports.has(other) && paths.includes(other.realPath));
     if (imported !== undefined) imports.set(target, imported);
   }

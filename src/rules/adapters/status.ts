@@ -40,9 +40,9 @@ export interface StatusOptions extends Omit<EngineOptions, "dryRun" | "force" | 
  *  runs decide the same way. Reads nothing outside a project, so the result is the same on every machine. */
 export async function injectionStatus(options: StatusOptions): Promise<TargetState[]> {
   const { scope } = options.places;
-  const { results, faults } = await injectFiles({ ...options, dryRun: true, force: false });
+  const { results, files, faults } = await injectFiles({ ...options, dryRun: true, force: false });
   const exports = await readExports(options);
-  const leftOvers = await listLeftOvers(options);
+  const leftOvers = await listLeftOvers(options, files);
   // The limits for which `audit` prints OVER THE LIMIT.
   const broken = scope === "global" ? [] : await brokenLimits(options.ids, { ...options, adapters: options.known });
   const failed = { scope, status: "ok", budget: undefined, dropped: [], lostOwn: [], holds: false } as const;

@@ -3,7 +3,14 @@ import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { fromByteString, importedNames, toByteString } from "../../core/text/index.ts";
-import { type AttemptedChange, type AttemptOptions, attemptChange, followLinks } from "../../host/index.ts";
+import {
+  type AttemptedChange,
+  type AttemptOptions,
+  attemptChange,
+  followLinks,
+  isInside,
+  readForeignBytes,
+} from "../../host/index.ts";
 import { markedBlock, readOwnership, renderOwnedFile } from "../files/marked-block.ts";
 import { isLimitOn } from "../load-model/tool-files.ts";
 import type { Adapter, AdapterTarget, Scope, ToolLimit } from "./adapter.ts";
@@ -164,6 +171,23 @@ export function readOwnText(file: string, { target }: Pick<FileTarget, "target">
   if (target.mode === "replace-file") return readOwnership(file).kind === "foreign" ? fromByteString(file) : "";
   const found = markedBlock.find(file, target.section);
   return fromByteString(found.kind === "block" ? file.slice(0, found.block.start) + file.slice(found.block.end) : file);
+}
+
+/** Returns a function that reads the text of people in a target's file, each file once. A file outside the root is not
+ *  read, because writing it is refused later. */
+export async function createOwnTextReader(root: string): Promise<(target: FileTarget) => string> {
+  const realRoot = await followLinks(root);
+  const known = new Map<string, string>();
+  return (target) => {
+    const { realPath } = target;
+    let text = known.get(realPath);
+    if (text === undefined) {
+      const file = isInside(realPath, realRoot) ? readForeignBytes(realPath, { within: realRoot }) : undefined;
+      text = file === undefined ? "" : readOwnText(file, target);
+      known.set(realPath, text);
+    }
+    return text;
+  };
 }
 
 /** A body in its place. The texts are made on request: a draft that does not fit needs only one of them. */

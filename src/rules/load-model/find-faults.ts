@@ -62,16 +62,18 @@ export function createFaultFinder(options: FaultOptions): (holders: readonly Hol
       hidden,
     };
   };
+  const rows = options.tools.flatMap((tool) => folders.map((folder) => ({ tool, folder })));
+  let befores: readonly Loaded[] | undefined;
   return async (holders) => {
+    befores ??= await Promise.all(rows.map(({ tool, folder }) => load(tool, folder, [])));
     const faults: LoadFault[] = [];
     const servedBy = new Map<string, string>();
-    for (const tool of options.tools)
-      for (const folder of folders) {
-        const after = await load(tool, folder, holders);
-        faults.push(...compare(await load(tool, folder, []), after, { tool: tool.id, folder }));
-        const [block] = after.blocks;
-        if (block !== undefined && folder === folders[0]) servedBy.set(tool.id, block.realPath);
-      }
+    for (const [index, { tool, folder }] of rows.entries()) {
+      const after = await load(tool, folder, holders);
+      faults.push(...compare(befores[index]!, after, { tool: tool.id, folder }));
+      const [block] = after.blocks;
+      if (block !== undefined && folder === folders[0]) servedBy.set(tool.id, block.realPath);
+    }
     return { faults, servedBy };
   };
 }

@@ -1,18 +1,9 @@
 /** Finds the files that one tool would load: the user's files, then the project's files from the root down, each with
  *  its imports. */
-import { realpathSync, statSync } from "node:fs";
-import { lstat, realpath, stat } from "node:fs/promises";
+import { lstatSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Counter } from "../../core/tokens/index.ts";
-import {
-  foldersDown,
-  isInside,
-  listFiles,
-  listForeign,
-  outsideReason,
-  readForeignText,
-  textLimit,
-} from "../../host/index.ts";
+import { foldersDown, isInside, listFiles, listForeign, readForeignText, textLimit } from "../../host/index.ts";
 import { importedPaths } from "../adapters/targets.ts";
 import type { Alternatives, ToolFiles } from "./tool-files.ts";
 
@@ -257,7 +248,7 @@ interface UnreadFile {
 
 export interface FileReader {
   /** Returns `undefined` if there is no regular file at the path. */
-  read(path: string): ReturnType<typeof readFile>;
+  read(path: string): Promise<TextFile | UnreadFile | undefined>;
   /** Returns the files in a folder that match a name or a pattern, sorted by name. */
   expand(folder: string, name: string): Promise<readonly string[]>;
   /** Returns whether git ignores a file of the repository. */
@@ -266,10 +257,8 @@ export interface FileReader {
 
 /** With a root, links that lead out of the project are not followed. */
 export function createFileReader(counter?: Counter, root?: string): FileReader {
-  const read = remember(async (path) => {
-    const isOutside = root !== undefined && (await outsideReason(path, root)) !== undefined;
-    return isOutside ? { path, reason: "leads out of the project" } : readFile(path, { counter, within: root });
-  });
+  const within = root === undefined ? undefined : { root, realRoot: realpathSync.native(root) };
+  const read = remember(async (path) => readFile(path, counter, within));
   const expand = remember(listPattern);
   // What git does not ignore.
   const listed = remember(async (folder) => {
@@ -298,19 +287,28 @@ function remember<Value>(compute: (key: string) => Promise<Value>): (key: string
   };
 }
 
-async function readFile(
+/** Asks for the entry first: most names that a tool looks for do not exist. Waits for no other thread, which would take
+ *  longer than the answers. */
+function readFile(
   path: string,
-  { counter, within }: { readonly counter: Counter | undefined; readonly within: string | undefined },
-): Promise<TextFile | UnreadFile | undefined> {
-  const entry = await lstat(path).catch(() => undefined);
-  if (entry === undefined) return undefined;
-  const isLink = entry.isSymbolicLink();
-  const target = isLink ? await stat(path).catch(() => undefined) : entry;
-  if (target === undefined) return { path, reason: "is a link that leads nowhere" };
-  if (!target.isFile()) return undefined;
-  const file = readForeignText(path, { within, ...textLimit });
+  counter: Counter | undefined,
+  within: { readonly root: string; readonly realRoot: string } | undefined,
+): TextFile | UnreadFile | undefined {
+  let isLink = false;
+  let realPath: string;
+  try {
+    const entry = lstatSync(path, { throwIfNoEntry: false });
+    if (entry === undefined) return undefined;
+    isLink = entry.isSymbolicLink();
+    realPath = realpathSync.native(path);
+    if (within !== undefined && !isInside(realPath, within.realRoot))
+      return { path, reason: "leads out of the project" };
+    if (!statSync(realPath).isFile()) return undefined;
+  } catch {
+    return isLink ? { path, reason: "is a link that leads nowhere" } : undefined;
+  }
+  const file = readForeignText(path, { within: within?.root, ...textLimit });
   if (!("text" in file)) return { path, reason: `cannot be read (${file.reason})` };
-  const realPath = await realpath(path).catch(() => path);
   return { path, realPath, isLink, ...file, tokens: counter?.count(file.text) ?? 0 };
 }
 

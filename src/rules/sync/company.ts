@@ -107,7 +107,7 @@ async function fetchLayer(
 ): Promise<{ readonly commit: string; readonly directory: string } | { readonly reason: string }> {
   const temporary = join(git.directory, `fetch-${process.pid}.tmp`);
   try {
-    await makeDirectory(git.directory, 0o700);
+    makeDirectory(git.directory, 0o700);
     await rm(temporary, { recursive: true, force: true });
     // Only a sync needs child processes; every inject reads the directory.
     const tree = await fetchGitTree({ ...git, directory: temporary, ...options });
@@ -169,12 +169,12 @@ export async function fetchGitTree(
   const { url, revision, directory, env } = request;
   const checked = await chooseSettings(url, request);
   if ("reason" in checked) return checked;
-  await makeDirectory(directory);
+  makeDirectory(directory);
   const git = (...args: readonly string[]) => runGit(args, { directory, env, settings: checked.settings });
   const created = await git("init", "--quiet", "--template=");
   if (!created.ok) return { reason: created.reason };
   // The attributes in the fetched tree must not choose a filter of the user.
-  await makeDirectory(join(directory, ".git", "info"));
+  makeDirectory(join(directory, ".git", "info"));
   await writeFile(join(directory, ".git", "info", "attributes"), "* -filter\n");
   const fetched = await fetchRevision(git, url, revision);
   if (!fetched.ok) return { reason: withoutPasswords(fetched.reason) };
