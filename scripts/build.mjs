@@ -67,14 +67,18 @@ async function compileContent(directory) {
     layers,
     loadAdapterSchema: async () => adapterFileSchema,
   });
-  const { warnings } = mergeLayers(packs, { language: "en" });
+  const { warnings, packs: merged } = mergeLayers(packs, { language: "en" });
   const oddities = warnings.map((warning) => ({ ...warning, file: `${warning.directory}/${warning.file}` }));
   for (const { file, line, message } of [...problems, ...oddities]) {
     console.error(`${relative(root, file)}:${line}: ${message}`);
   }
   if (problems.length > 0 || oddities.length > 0) process.exit(1);
   const sources = packs.flatMap((layer) => layer.sources);
-  const shipped = sources.map((source) => ({ ...source, directory: relative(directory, source.directory) }));
+  const shipped = sources.map((source) => {
+    const { context, constraints } = merged.find(({ id }) => id === source.id);
+    const segments = { "context.md": context, "constraints.md": constraints };
+    return { ...source, directory: relative(directory, source.directory), segments };
+  });
   writeFileSync(`${root}dist/content.json`, JSON.stringify({ sources: shipped, profiles, adapters }));
 }
 

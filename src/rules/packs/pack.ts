@@ -35,6 +35,8 @@ export interface PackSource {
   readonly changelog: readonly string[];
   /** File name, such as `context.de.md`, to text with LF line ends. */
   readonly texts: Readonly<Record<string, string>>;
+  /** The texts cut into tiers. The build does this for the embedded packs, so that a run need not. */
+  readonly segments?: Readonly<Record<string, readonly Segment[]>> | undefined;
   readonly samples: readonly Sample[];
   readonly knownErrors: readonly KnownError[];
   readonly learning: readonly Learning[];

@@ -88,12 +88,14 @@ function languageChain(language: string): string[] {
 
 /** Reads the first of the names that exists, whatever its letter case. */
 function readText(
-  { id, texts, directory }: PackSource,
+  { id, texts, segments: known, directory }: PackSource,
   names: readonly string[],
 ): { readonly segments: readonly Segment[]; readonly warnings: readonly PackWarning[] } {
   const byName = new Map(Object.keys(texts).map((file) => [file.toLowerCase(), file]));
   const file = names.map((name) => byName.get(name)).find((name) => name !== undefined);
   if (file === undefined) return { segments: [], warnings: [] };
+  const found = known?.[file];
+  if (found !== undefined) return { segments: found, warnings: [] };
   const prepared = prepareText(texts[file]!);
   const { segments, warnings } = parseSegments(prepared.text);
   const all = [

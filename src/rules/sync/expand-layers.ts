@@ -37,7 +37,7 @@ export async function expandLayers(
         for (const [line, problem] of missing) problems.set(`${file}:${line}`, problem);
         texts[name] = replaced.text;
       }
-      expanded.set(source, { ...source, texts });
+      expanded.set(source, { ...source, texts, segments: undefined });
     }
   }
   return {
