@@ -17,7 +17,7 @@ export const modules = [
   { file: "src/conversation/intake/delta.ts", tests: ["src/conversation/intake/*.test.ts"] },
   { file: "src/conversation/intake/page.ts", tests: ["src/conversation/intake/*.test.ts"] },
   { file: "src/results/session/fit-page.ts", tests: ["src/results/session/*.test.ts"] },
-  { file: "src/core/budget/ledger.ts", tests: ["src/core/budget/*.test.ts", "src/results/session/session*.test.ts"] },
+  { file: "src/results/session/ledger.ts", tests: ["src/results/session/*.test.ts"] },
   { file: "src/conversation/sdk/place-markers.ts", tests: ["src/conversation/sdk/place-markers.test.ts"] },
   { file: "src/rules/packs/trim-packs.ts", tests: ["src/rules/packs/*.test.ts"] },
   { file: "src/plans/compose/compose.ts", tests: ["src/plans/compose/*.test.ts"] },

@@ -89,18 +89,20 @@ function bytesOf(pack: Pack, level: (typeof verbosities)[number]): number {
   return Buffer.byteLength(textAt(pack.context, level) + textAt(pack.constraints, level));
 }
 
-test("trimming keeps order, never exceeds the budget but for base packs, and stops at the first that does not fit", () => {
+test("trimming keeps order and stops at the first pack that does not fit, where base packs and own packs come first", () => {
   fc.assert(
     fc.property(packs, fc.integer({ min: -5, max: 150 }), verbosity, (given, maxBytes, level) => {
       const trimmed = trimPacks(given, maxBytes, level);
       const deduped = trimPacks(given, 0, level);
       const kept = trimmed.packs.filter(({ base }) => !base);
       expect(trimmed.packs).toEqual(given.filter((pack) => trimmed.packs.includes(pack)));
-      expect(deduped.packs.slice(0, trimmed.packs.length)).toEqual(trimmed.packs);
+      const rank = ({ base, layer }: Pack) => (base ? 0 : layer === "project" ? 1 : 2);
+      const ranked = deduped.packs.toSorted((first, second) => rank(first) - rank(second));
+      expect(new Set(ranked.slice(0, trimmed.packs.length))).toEqual(new Set(trimmed.packs));
       expect(trimmed.packs.filter(({ base }) => base)).toEqual(given.filter(({ base }) => base));
       const used = kept.reduce((sum, pack) => sum + bytesOf(pack, level), 0);
       if (maxBytes > 0) expect(used).toBeLessThanOrEqual(maxBytes);
-      const next = deduped.packs[trimmed.packs.length];
+      const next = ranked[trimmed.packs.length];
       if (next !== undefined) expect(used + bytesOf(next, level)).toBeGreaterThan(maxBytes);
       const ids = [...trimmed.packs, ...trimmed.dropped].map((each) => each.id);
       expect(ids.sort()).toEqual(given.map((each) => each.id).sort());

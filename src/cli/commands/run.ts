@@ -187,8 +187,8 @@ async function judgedRun(call: RunCall, agent: ChosenAgent, job: AgentJob): Prom
   const [before, model] = [await look(), agent.model()];
   const end = await runAgent(call, agent, job);
   const { prices } = (await loadConfig(call)).values;
-  const isChanged = before === undefined ? undefined : (await look()) !== before;
-  return judgeEnd(end, { agent: agent.name, model, prices, scope, isChanged });
+  const unchangedScope = before !== undefined && (await look()) === before ? scope : undefined;
+  return judgeEnd(end, { agent: agent.name, model, prices, unchangedScope });
 }
 
 /** Options are split at commas, also inside of braces. */

@@ -18,22 +18,23 @@ export function createBindingWatch(model: string | undefined): WatchBinding {
   /** How many messages had been sent. What follows them was made from the newer text and tools. */
   let sent = 0;
   return ({ system, tools }, messages) => {
-    const isSame = before?.system === system && before?.tools === tools;
-    const change = before === undefined || isSame ? undefined : findBindingChange(before, { system, tools });
-    if (before === undefined || change !== undefined) before = { system, tools };
+    const last = before;
+    before = { system, tools };
     const known = sent;
     sent = messages.length;
-    const blocks = change === undefined ? 0 : countThinking(messages.slice(0, known + 1));
-    return change === undefined || blocks === 0 ? undefined : { ...change, blocks };
+    // Most calls pass the objects of the call before, which need no comparison.
+    if (last === undefined || (last.system === system && last.tools === tools)) return undefined;
+    const change = findBindingChange(last, before);
+    if (change === undefined) return undefined;
+    const blocks = countThinking(messages.slice(0, known + 1));
+    return blocks === 0 ? undefined : { ...change, blocks };
   };
 }
 
 function countThinking(messages: readonly TrackedMessage[]): number {
   let count = 0;
-  for (const { original, decisions, sent } of messages) {
-    if (sent === undefined) continue;
+  for (const { original, decisions } of messages)
     for (const [part, { kind }] of original.parts.entries())
       if (kind === "thinking" && decisions.get(part)?.decision.action !== "drop") count++;
-  }
   return count;
 }

@@ -1,12 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { priceOf } from "../../core/billing/index.ts";
 import { validateRequest } from "../../core/messages/index.ts";
 import type { Fields } from "../../core/text/index.ts";
 import {
+  addedMarkers,
   anthropicMarkers,
   type BreakpointMode,
+  cachePlan,
+  findStableMessage,
   type Lifetime,
   type MarkedParts,
+  modeFor,
   placeMarkers,
 } from "./place-markers.ts";
 
@@ -104,9 +109,65 @@ describe("markers", () => {
     expect(marked(place({ request: { system: longSystem } }))).toEqual({ 3: ["5m"], 4: ["5m"] });
   });
 
+  it("get the lifetime of the request's last marker if no longer one comes after them", () => {
+    const messages = turns(5).with(1, {
+      role: "assistant",
+      content: [{ type: "text", text: "a", cache_control: hour }],
+    });
+    expect(marked(place({ request: { messages, cache_control: short }, breakpoints: [2] }))).toEqual({
+      1: ["1h"],
+      2: ["5m"],
+      3: ["5m"],
+    });
+  });
+
+  it("are not added to a part in which the caller has set some", () => {
+    const content = [
+      { type: "text", text: "a", cache_control: short },
+      { type: "text", text: "b" },
+    ];
+    const messages = turns(5).with(3, { role: "assistant", content });
+    const tools = [{ name: "read", cache_control: short }, { name: "grep" }];
+    const request = { messages, tools, system: "s" };
+    const placed = placeIn(request, { mode: "auto", messages, breakpoints: [3] });
+    expect(placed).toEqual({
+      ...request,
+      messages: messages.with(4, anthropicMarkers.mark(messages[4], "5m") as object),
+    });
+  });
+
+  it("are placed at the end although the caller marked an earlier message", () => {
+    const messages = turns(5).with(0, { role: "user", content: [{ type: "text", text: "q", cache_control: short }] });
+    expect(marked(place({ messages }))).toEqual({ 0: ["5m"], 3: ["5m"], 4: ["5m"] });
+  });
+
+  it("are not placed where the request's own marker is", () => {
+    expect(marked(place({ request: { cache_control: short }, breakpoints: [4] }))).toEqual({ 3: ["5m"] });
+  });
+
+  it("are placed where an earlier call wrote the cache for an hour", () => {
+    const messages = turns(7);
+    const placed = placeMarkers({ mode: "auto", own: messages, messages, breakpoints: [], anchor: 2 });
+    expect(marked(placed)).toEqual({ 2: ["5m"], 5: ["5m"], 6: ["5m"] });
+    expect(placed).not.toHaveProperty("tools.0");
+    expect(Object.keys(placed)).toEqual(["tools", "system", "messages"]);
+  });
+
+  it("are not looked for in values that are null, nor placed on an empty system text", () => {
+    const messages = turns(5).with(1, { role: "assistant", content: null });
+    const request = { messages, system: null, cache_control: null };
+    expect(marked(place({ request, mode: "follow" }))).toEqual({});
+    expect(marked(place({ request, breakpoints: [1] }))).toEqual({ 3: ["5m"], 4: ["5m"] });
+    const edited = { role: "user", content: [null] };
+    expect(placeIn(request, { mode: "none", messages: [edited], breakpoints: [] }).messages).toEqual([edited]);
+    const tools = [{ name: "read" }];
+    expect(place({ request: { tools, system: "" } }).tools).toEqual([{ name: "read", cache_control: short }]);
+  });
+
   it("are never on thinking or empty text", () => {
     const thinking = { type: "thinking", thinking: "hm", signature: "s" };
-    const content = [{ type: "text", text: "a" }, { type: "text", text: "" }, thinking];
+    const redacted = { type: "redacted_thinking", data: "x" };
+    const content = [{ type: "text", text: "a" }, { type: "text", text: "" }, thinking, redacted];
     const messages = [...turns(1), { role: "assistant", content }, { role: "user", content: [] }];
     expect(place({ messages, breakpoints: [1] }).messages).toEqual([
       messages[0],
@@ -139,6 +200,8 @@ describe("markers", () => {
       ],
     });
     expect(marked(placed)).toEqual({});
+    const clean = { role: "user", content: [{ type: "text", text: "shorter" }] };
+    expect(placeIn(request, { mode: "none", messages: [clean], breakpoints: [] }).messages[0]).toBe(clean);
   });
 
   it("leave everything unchanged if none is placed", () => {
@@ -172,6 +235,44 @@ it("a valid request stays valid with more markers, and the caller's object does 
   );
 });
 
+describe("by default", () => {
+  const [minutes, anHour] = [300_000, 3_600_000];
+  const model = "claude-sonnet-5";
+  const cachePrice = priceOf({ provider: "anthropic", model });
+
+  it("markers are added for Anthropic's models, and elsewhere only if the request has some", () => {
+    expect(modeFor(undefined, model)).toBe("auto");
+    expect(modeFor(undefined, "gpt-5")).toBe("follow");
+    expect(modeFor(undefined, undefined)).toBe("follow");
+    expect(modeFor("none", model)).toBe("none");
+  });
+
+  it("the lifetime is chosen by price where Anthropic serves the model", () => {
+    expect(cachePlan({}, model, [])).toEqual({ cacheLifetimeMs: minutes, cachePrice });
+    for (const elsewhere of ["claude-sonnet-5@20260101", "eu.anthropic.claude-sonnet-5", "gpt-5", undefined])
+      expect(cachePlan({ breakpoints: "auto" }, elsewhere, []).cachePrice).toBeUndefined();
+    expect(cachePlan({ ttl: "auto" }, "claude-sonnet-5@20260101", []).cachePrice).toBeDefined();
+    for (const breakpoints of ["follow", "none"] as const)
+      expect(cachePlan({ breakpoints }, model, []).cachePrice).toBeUndefined();
+  });
+
+  it("the lifetime is the caller's if there is one, first of all that of the markers in the request", () => {
+    const plan = (ttl: "auto" | Lifetime | undefined, asked: readonly Lifetime[]) => cachePlan({ ttl }, model, asked);
+    expect(plan("1h", [])).toEqual({ cacheLifetimeMs: anHour, cachePrice: undefined });
+    expect(plan("5m", [])).toEqual({ cacheLifetimeMs: minutes, cachePrice: undefined });
+    expect(plan("1h", ["5m"])).toEqual({ cacheLifetimeMs: minutes, cachePrice: undefined });
+    for (const ttl of ["auto", "5m", undefined] as const)
+      expect(plan(ttl, ["1h", "5m"])).toEqual({ cacheLifetimeMs: anHour, cachePrice: undefined });
+  });
+
+  it("added markers live five minutes, unless the option or the choice by price says otherwise", () => {
+    expect(addedMarkers({}, undefined)).toEqual({ lifetime: "5m", anchor: undefined });
+    expect(addedMarkers({ ttl: "auto" }, undefined).lifetime).toBe("5m");
+    expect(addedMarkers({ ttl: "1h" }, undefined).lifetime).toBe("1h");
+    expect(addedMarkers({ ttl: "auto" }, { ttl: "1h", anchor: 3 })).toEqual({ lifetime: "1h", anchor: 3 });
+  });
+});
+
 describe("a tail that is not in the next request", () => {
   const call = (id: string) => ({ role: "assistant", content: [{ type: "tool_use", id, name: "read", input: {} }] });
   const result = (id: string) => ({ type: "tool_result", tool_use_id: id, content: "a file" });
@@ -194,10 +295,39 @@ describe("a tail that is not in the next request", () => {
     expect(marked(place({ messages: apart }))).toEqual({ 5: ["5m"], 6: ["5m"] });
   });
 
+  const marksOfLast = (messages: readonly object[]) =>
+    (place({ messages }).messages.at(-1) as { content: unknown[] }).content.map(isMarked);
+  const last = { role: "user", content: [result("c"), clock] };
+
   it("is marked too if the history shows that the client keeps such text", () => {
     const kept = loop.with(2, { role: "user", content: [result("a"), clock] });
-    const { messages } = place({ messages: [...kept, { role: "user", content: [result("c"), clock] }] });
-    expect((messages.at(-1) as { content: unknown[] }).content.map(isMarked)).toEqual([true, true]);
+    expect(marksOfLast([...kept, last])).toEqual([true, true]);
+    const longer = [...kept.slice(0, -1), ...loop.slice(1, -1), ...loop.slice(1, -1), ...loop.slice(1)];
+    expect(marksOfLast([...longer, last])).toEqual([true, true]);
+    const apart = [...loop.slice(0, 3), { role: "user", content: "It is ten." }, ...loop.slice(3, -1)];
+    expect(marksOfLast([...apart, ...loop.slice(1), last])).toEqual([true, true]);
+  });
+
+  it("is marked too while the history is too short to tell", () => {
+    expect(marksOfLast([...loop.slice(0, 4), last])).toEqual([true, true]);
+    expect(marksOfLast([last])).toEqual([true, true]);
+  });
+
+  it("is told from what people write between answers", () => {
+    expect(marksOfLast([...turns(4), ...loop, last])).toEqual([true, false]);
+    expect(marksOfLast([...turns(4), ...loop.slice(0, 4), last])).toEqual([true, true]);
+  });
+
+  it("is looked for in the last turn only", () => {
+    const answered = [...loop.slice(0, 5), ...turns(2).slice(1), { role: "user", content: "Thanks." }];
+    expect(marked(place({ messages: answered }))).toEqual({ 5: ["5m"], 6: ["5m"] });
+  });
+
+  it("is not expected after results alone, so that the end is marked once", () => {
+    const messages = [...loop.slice(0, 2), { role: "user", content: [result("a")] }];
+    const placed = place({ request: { messages, system: "s" }, breakpoints: [0] });
+    expect(marked(placed)).toEqual({ 0: ["5m"], 1: ["5m"], 2: ["5m"] });
+    expect(readMarkers(placed.system)).toEqual(["5m"]);
   });
 
   it("may be in any text, so that what is before the text is marked too", () => {
@@ -211,8 +341,20 @@ describe("a tail that is not in the next request", () => {
 
   it("stays without a marker if the caller marked the turn elsewhere", () => {
     const content = [{ ...result("c"), cache_control: short }, clock];
-    const { messages } = place({ messages: [loop[0]!, loop[5]!, { role: "user", content }] });
-    expect((messages.at(-1) as { content: unknown[] }).content.map(isMarked)).toEqual([true, false]);
+    expect(marksOfLast([loop[0]!, loop[5]!, { role: "user", content }])).toEqual([true, false]);
+    const own = { role: "user", content: [{ ...result("c"), cache_control: short }] };
+    const together = { role: "user", content: [result("d")] };
+    for (const next of [{ role: "user", content: [clock] }, together])
+      expect(marked(place({ messages: [loop[0]!, loop[5]!, own, next] }))).toEqual({ 1: ["5m"], 2: ["5m"] });
+  });
+
+  it("is not part of what the next request surely has", () => {
+    expect(findStableMessage(turns(1))).toBe(0);
+    expect(findStableMessage(turns(5))).toBe(3);
+    expect(findStableMessage([...loop, last])).toBe(6);
+    expect(findStableMessage([...loop, { role: "user", content: [result("c")] }])).toBe(6);
+    const sdkResult = { role: "tool", content: [{ type: "tool-result", toolCallId: "c", toolName: "read" }] };
+    expect(findStableMessage([...loop, sdkResult, { role: "user", content: "It is noon." }])).toBe(6);
   });
 });
 

@@ -35,8 +35,7 @@ export function cachePlan(
   asked: readonly Lifetime[],
 ): { readonly cacheLifetimeMs: number; readonly cachePrice: ModelPrice | undefined } {
   const price = priceOf({ provider: "anthropic", model });
-  const lifetime = asked.length > 0 || ttl === undefined || ttl === "auto" ? undefined : ttl;
-  const isHour = lifetime === "1h" || asked.includes("1h");
+  const isHour = asked.length > 0 ? asked.includes("1h") : ttl === "1h";
   // Other platforms that serve the model do not all have the long lifetime.
   const isAuto = ttl === "auto" || (ttl === undefined && /^claude-[^@]*$/.test(model ?? ""));
   const isChosen = isAuto && asked.length === 0 && modeFor(breakpoints, model) === "auto";
@@ -150,7 +149,7 @@ function choosePlaces(
   {
     own,
     breakpoints,
-    anchor,
+    anchor = -1,
     shape,
     read,
     hasAutomatic,
@@ -161,12 +160,12 @@ function choosePlaces(
   },
 ): readonly MarkerPlace[] {
   const { end, stable, spare } = findEnds(messages, own);
-  const hasOwnEnd = hasAutomatic || read(messages.slice(turnStart(messages))).length > 0;
-  const middle = [...breakpoints, anchor].map((message) => (message === undefined ? undefined : { message }));
+  const hasOwnEnd = read(messages.slice(turnStart(messages))).length > 0;
+  const middle = [...breakpoints, anchor].map((message) => ({ message }));
   const free = (spots: readonly (Spot | undefined)[]): Spot[] =>
     spots.filter((spot): spot is Spot => {
       const message = spot && messages[spot.message];
-      return message !== undefined && shape.isMarkable(message) && read([message]).length === 0;
+      return shape.isMarkable(message) && read([message]).length === 0;
     });
   const before = read([tools, system]).length > 0 ? [] : (["system", "tools"] as const);
   const fixed = before.find((place) => shape.isMarkable(place === "system" ? system : tools));
@@ -183,8 +182,7 @@ function choosePlaces(
 }
 
 function isSamePlace(first: MarkerPlace, second: MarkerPlace): boolean {
-  if (typeof first === "string" || typeof second === "string") return first === second;
-  return first.message === second.message && first.block === second.block;
+  return JSON.stringify(first) === JSON.stringify(second);
 }
 
 /** Many clients put a clock or a reminder behind what only grows, and leave it out of the next request. A cache that was
@@ -208,8 +206,7 @@ function findEnds(
   // The beginning of an answer that the model continues.
   if (start === messages.length) return { end, stable: { message: end.message - 1 } };
   const message = messages.findLastIndex((each, index) => index >= start && readBlocks(each).some(isResult));
-  if (message < 0)
-    return { end, stable: answer, spare: end.message > start ? { message: end.message - 1 } : undefined };
+  if (message < 0) return { end, stable: answer, spare: { message: end.message - 1 } };
   const blocks = readBlocks(messages[message]);
   const block = blocks.findLastIndex(isResult);
   const stable = block === blocks.length - 1 ? { message } : { message, block };
@@ -219,8 +216,8 @@ function findEnds(
 
 /** Returns the index of the last message that the next request surely has too. */
 export function findStableMessage(messages: readonly object[]): number {
-  const { end, stable } = findEnds(messages, messages);
-  return (stable ?? end ?? { message: -1 }).message;
+  const { stable } = findEnds(messages, messages);
+  return stable?.message ?? messages.length - 1;
 }
 
 /** The index after the last answer. */
@@ -314,6 +311,6 @@ function lastMarkable(blocks: readonly unknown[]): number {
   return blocks.findLastIndex((block) => {
     const { type, text, defer_loading } = Object(block) as Fields;
     if (type === "thinking" || type === "redacted_thinking" || defer_loading === true) return false;
-    return type !== "text" || text !== "";
+    return text !== "";
   });
 }

@@ -36,6 +36,57 @@ it("has the published tags, in one piece and in several", () => {
   }
 });
 
+/** Chaskey-12 as its paper defines it, on numbers of 128 bits. */
+function referenceTag(key: bigint, message: readonly number[]): bigint {
+  const isWhole = message.length > 0 && message.length % 16 === 0;
+  const padded = isWhole ? [...message] : [...message, 1];
+  while (padded.length % 16 !== 0) padded.push(0);
+  const double = (value: bigint) => BigInt.asUintN(128, value << 1n) ^ (value >> 127n === 1n ? 0x87n : 0n);
+  const subkey = isWhole ? double(key) : double(double(key));
+  let state = key;
+  for (let at = 0; at < padded.length; at += 16) {
+    const block = padded.slice(at, at + 16).reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n);
+    state ^= block ^ (at + 16 === padded.length ? subkey : 0n);
+    for (let round = 0; round < 12; round++) state = permute(state);
+  }
+  return state ^ subkey;
+}
+
+function permute(state: bigint): bigint {
+  let [a, b, c, d] = [0n, 32n, 64n, 96n].map((shift) => BigInt.asUintN(32, state >> shift)) as [
+    bigint,
+    bigint,
+    bigint,
+    bigint,
+  ];
+  const add = (left: bigint, right: bigint) => BigInt.asUintN(32, left + right);
+  const turn = (word: bigint, count: bigint) => BigInt.asUintN(32, word << count) | (word >> (32n - count));
+  [a, c] = [add(a, b), add(c, d)];
+  [b, d] = [turn(b, 5n) ^ a, turn(d, 8n) ^ c];
+  [a, c] = [add(turn(a, 16n), d), add(c, b)];
+  [b, d] = [turn(b, 7n) ^ c, turn(d, 13n) ^ a];
+  return a | (b << 32n) | (turn(c, 16n) << 64n) | (d << 96n);
+}
+
+const readNumber = (words: Iterable<number>) =>
+  [...words].reduceRight((value, word) => (value << 32n) | BigInt(word >>> 0), 0n);
+
+it("agrees with the paper's definition for any key and message", () => {
+  const word = fc.oneof(fc.constantFrom(0, 1, -1, 0x7fffffff, -0x80000000), fc.integer());
+  const check = (key: readonly number[], message: Uint8Array) => {
+    const words = new Int32Array(Math.ceil(message.length / 16) * 4 + 4).fill(-1);
+    new Uint8Array(words.buffer).set(message);
+    const found = new Int32Array(4);
+    const chaskey = createChaskey(Int32Array.from(key));
+    chaskey.start();
+    chaskey.end(words, message.length, found);
+    expect(readNumber(found)).toBe(referenceTag(readNumber(key), [...message]));
+  };
+  const keys = fc.array(word, { minLength: 4, maxLength: 4 });
+  fc.assert(fc.property(keys, fc.uint8Array({ maxLength: 70 }), check));
+  for (const length of [0, 5, 16]) check([1, 2, 3, 0], new Uint8Array(length));
+});
+
 it("digests a text with the width of its characters, and tells lone surrogates apart", () => {
   const narrow = createHash("sha256").update("caf\u00e9", "latin1").digest("base64url");
   expect(digestText("caf\u00e9")).toBe(`n${narrow}`);
@@ -99,9 +150,48 @@ describe("a keyed hash", () => {
     expect(new Set(hashes).size).toBe(hashes.length);
   });
 
+  it("stays the same between versions, because stores keep hashes with their key", () => {
+    const wordBytes = (word: number) => [word & 255, (word >> 8) & 255, (word >> 16) & 255, word >>> 24];
+    const fillWord = (bytes: readonly number[]) => [...bytes, ...new Uint8Array(-bytes.length & 3)];
+    const encode = (part: string | number | Uint8Array): readonly number[] => {
+      if (typeof part === "number") return wordBytes(part);
+      if (typeof part !== "string") return [...wordBytes(part.length), ...fillWord([...part])];
+      const isWide = /[^\0-\xff]/.test(part);
+      const bytes = Buffer.from(part, isWide ? "utf16le" : "latin1");
+      return [...wordBytes(2 * part.length + Number(isWide)), ...fillWord([...bytes])];
+    };
+    const fixed = createKeyedHash("AAECAwQFBgcICQoLDA0ODw");
+    const key = readNumber(new Int32Array(Uint8Array.from({ length: 16 }, (_each, index) => index).buffer));
+    const check = (...parts: readonly (string | number | Uint8Array)[]) => {
+      // What an earlier hash has left behind must not count.
+      fixed.text("\uffff".repeat(9_000));
+      fixed.start();
+      for (const part of parts) {
+        if (typeof part === "number") fixed.addWord(part);
+        else if (typeof part === "string") fixed.addText(part);
+        else fixed.addBytes(part);
+      }
+      const tag = referenceTag(key, parts.flatMap(encode));
+      const bytes = Array.from({ length: 16 }, (_each, index) => Number((tag >> BigInt(8 * index)) & 255n));
+      expect(fixed.finish()).toBe(Buffer.from(bytes).toString("base64url"));
+    };
+    const bytes = (length: number) => Uint8Array.from({ length }, (_each, index) => index + 1);
+    for (let length = 0; length < 40; length++) {
+      check("z".repeat(length), 7);
+      check("字".repeat(length), 7);
+      check(1, 2, bytes(length), 7);
+    }
+    // The space for words that are not hashed yet has 8,192 of them.
+    for (let free = 0; free < 6; free++) {
+      const words = Array.from({ length: 8_192 - free }, (_each, index) => index + 1);
+      for (const parts of [[], [7, 7, 7, 7, 7, 7], ["字".repeat(9)], [bytes(17)]]) check(...words, ...parts);
+    }
+    check("字".repeat(8_001), "z".repeat(16_000), bytes(16_003), 7);
+  });
+
   it("has keys of 128 random bits", () => {
     expect(isHashKey(key)).toBe(true);
     expect(createHashKey()).not.toBe(createHashKey());
-    for (const other of [undefined, "", "short", `${key}x`, 12]) expect(isHashKey(other)).toBe(false);
+    for (const other of [undefined, "", "short", `${key}x`, 12, [key]]) expect(isHashKey(other)).toBe(false);
   });
 });

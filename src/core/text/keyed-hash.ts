@@ -63,10 +63,8 @@ export function createKeyedHash(key: string): KeyedHash {
     const isWide = wide.test(text);
     // Length and width say where a text ends, so no two sequences are written the same way.
     scratch.addWord((text.length << 1) | Number(isWide));
-    if (text.length <= chunkCharacters) scratch.addChunk(text, isWide);
-    else
-      for (let at = 0; at < text.length; at += chunkCharacters)
-        scratch.addChunk(text.slice(at, at + chunkCharacters), isWide);
+    for (let at = 0; at < text.length; at += chunkCharacters)
+      scratch.addChunk(text.slice(at, at + chunkCharacters), isWide);
   };
   const finish = (): string => {
     chaskey.end(scratch.words, 4 * scratch.used(), tag);
@@ -102,7 +100,7 @@ function createScratch(chaskey: Chaskey): Scratch {
   let used = 0;
   /** Hashes all words but the last few: the last block of a sequence is hashed differently, with padding. */
   const makeRoom = (wanted: number): void => {
-    if (used + wanted <= scratchWords - 4) return;
+    if (used + wanted <= scratchWords) return;
     const whole = (used - 1) & ~3;
     chaskey.absorb(words, whole);
     words.copyWithin(0, whole, used);
@@ -160,7 +158,7 @@ interface Chaskey {
   start(): void;
   /** Hashes this many words, a multiple of 4. The message must go on after them. */
   absorb(words: Int32Array, count: number): void;
-  /** Hashes the rest of the message and writes the tag. `words` needs room for one block more. */
+  /** Hashes the rest of the message and writes the tag. `words` needs room for the last block, which is filled up. */
   end(words: Int32Array, byteLength: number, tag: Int32Array): void;
 }
 

@@ -58,6 +58,13 @@ test("an agent whose tools were denied has not completed", () => {
   expect(denied.denials).toEqual(["Write src/a.ts", "Bash npm test"]);
   expect(denied.error).toBe("The agent was not allowed to use: Write src/a.ts, Bash npm test.");
   expect(denied.hint).toContain("--allow");
+  const many = (count: number) => {
+    const denials = Array.from({ length: count }, (_each, index) => ({ tool_name: `Tool${index}` }));
+    return claude({ permission_denials: denials }).error;
+  };
+  expect(many(5)).toBe("The agent was not allowed to use: Tool0, Tool1, Tool2, Tool3, Tool4.");
+  expect(many(7)).toBe("The agent was not allowed to use: Tool0, Tool1, Tool2, Tool3, Tool4 and 2 more.");
+  expect(claude({ permission_denials: undefined })).toMatchObject({ outcome: "completed", denials: [] });
 });
 
 test("an agent that reached its limit is over budget, whatever its exit code", () => {
@@ -71,18 +78,31 @@ test("an error that an agent reports fails it, even if its exit code is 0", () =
   const ended = claude({ subtype: "success", is_error: true, result: "API Error: 401" });
   expect(ended).toMatchObject({ outcome: "failed", answer: "API Error: 401" });
   expect(ended.error).toContain("API Error: 401");
+  const long = claude({ is_error: true, result: "no ".repeat(1_000) });
+  expect(long.error!.length).toBeLessThan(300);
+  expect(long.error).toMatch(/no n?o?…$/);
 });
 
 test("codex's answer is its last message, and its usage has a price", () => {
   const ended = codex(events({ type: "turn.completed", usage }));
   expect(ended).toMatchObject({ outcome: "completed", answer: "Fixed it.", denials: [] });
   expect(ended.usage).toEqual({ inputTokens: 30_607, cachedTokens: 20_000, outputTokens: 150 });
+  const later = events(
+    { type: "item.completed", item: { id: "3", type: "agent_message", text: "All tests pass." } },
+    { type: "item.completed", item: { id: "4", type: "command_execution", text: "ls" } },
+    { type: "item.updated", item: { id: "5", type: "agent_message", text: "And" } },
+    { type: "item.completed", item: null },
+  );
+  expect(codex(later).answer).toBe("All tests pass.");
   // 10,607 at 1.25 dollars a million, 20,000 at a tenth of that, 150 at 10 dollars.
   expect(ended.costUsd).toBeCloseTo(0.01725875, 6);
 });
 
 test("usage has no price without a model, or for a model that has none", () => {
   const answer = events({ type: "turn.completed", usage });
+  const prices = { "unheard-of": { input: 1, output: 2 } };
+  const priced = judgeEnd({ ...end, answer }, { agent: "codex", model: "unheard-of", prices });
+  expect(priced.costUsd).toBeGreaterThan(0);
   for (const model of [undefined, "unheard-of"]) {
     const ended = judgeEnd({ ...end, answer }, { agent: "codex", model });
     expect(ended).toMatchObject({ usage: { inputTokens: 30_607 } });
@@ -111,9 +131,16 @@ test("codex's own failure is told in its words", () => {
   expect(ended.error).toBe("The agent ended with exit code 1. It reports: unexpected status 401");
 });
 
+test("an agent that failed without a word of its own has failed for the reason of its exit code", () => {
+  const failed = { ...end, outcome: "failed", code: 1, error: "The agent ended with exit code 1." } as const;
+  expect(judgeEnd(failed, { unchangedScope: ["src/**"] })).toEqual({ ...failed, denials: [] });
+});
+
 test("output that is not the expected JSON is the answer as it is", () => {
+  const codexEvents = events({ type: "turn.completed", usage });
+  expect(judgeEnd({ ...end, answer: codexEvents }, { agent: "opencode" }).answer).toBe(codexEvents);
   for (const agent of ["claude", "codex", "opencode", undefined]) {
-    for (const answer of ["plain text\n", '{"half": ', "[1]", "", '{"type":"other"}']) {
+    for (const answer of ["plain text\n", '{"half": ', "[1]", "", '{"type":"other"}', '{"type":"an.item.of"}']) {
       expect(judgeEnd({ ...end, answer }, { agent })).toEqual({ ...end, answer, denials: [] });
     }
   }
@@ -122,17 +149,22 @@ test("output that is not the expected JSON is the answer as it is", () => {
 test("an agent that was stopped stays stopped, and what it reported is read", () => {
   const ended = codex(events(), { outcome: "timed_out", code: null, error: "too long", stderr: "" });
   expect(ended).toMatchObject({ outcome: "timed_out", answer: "Fixed it.", error: "too long" });
+  const failing = events({ type: "turn.failed", error: { message: "interrupted" } });
+  expect(codex(failing, { outcome: "timed_out", code: null, error: "too long" })).toMatchObject({
+    outcome: "timed_out",
+    error: "too long",
+  });
 });
 
 test("an agent that changed nothing although it should has not completed", () => {
-  const changed = (isChanged: boolean) => judgeEnd({ ...end, answer: "Done." }, { isChanged, scope: ["src/**"] });
-  expect(changed(true)).toMatchObject({ outcome: "completed" });
-  expect(changed(false)).toMatchObject({
+  expect(judgeEnd({ ...end, answer: "Done." }, {})).toMatchObject({ outcome: "completed" });
+  const unchanged = judgeEnd({ ...end, answer: "Done." }, { unchangedScope: ["src/**"] });
+  expect(unchanged).toMatchObject({
     outcome: "unchanged",
     answer: "Done.",
     hint: expect.stringContaining("--allow"),
   });
-  expect(changed(false).error).toBe("The agent changed no file in its scope, src/**.");
+  expect(unchanged.error).toBe("The agent changed no file in its scope, src/**.");
 });
 
 test("hostile output has no effect beyond its text", () => {
@@ -141,4 +173,11 @@ test("hostile output has no effect beyond its text", () => {
   expect(ended.costUsd).toBeUndefined();
   expect(ended.usage).toBeUndefined();
   expect(ended.outcome).toBe("denied");
+  expect(ended.denials).toEqual(["a tool"]);
+});
+
+test("usage counts although it has as much input as output, and no tokens are no usage", () => {
+  const same = { usage: { input_tokens: 7, output_tokens: 7 } };
+  expect(claude(same).usage).toEqual({ inputTokens: 7, cachedTokens: 0, outputTokens: 7 });
+  expect(claude({ usage: { input_tokens: 0, output_tokens: 0 } }).usage).toBeUndefined();
 });

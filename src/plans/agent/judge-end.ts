@@ -1,7 +1,7 @@
 /** Judges how an agent really ended: reads the JSON that some agents print, and finds work that was not done although
  *  the exit code is 0. */
-import { costOfUsage, type Prices } from "../../core/billing/index.ts";
-import { cutText, isAmount, isPlainObject, oneLine, readJson } from "../../core/text/index.ts";
+import { costOfUsage, type Prices, type UsageCost } from "../../core/billing/index.ts";
+import { isAmount, isPlainObject, readJson, shorten } from "../../core/text/index.ts";
 import { agentPresets } from "./presets.ts";
 import type { AgentEnd, AgentUsage } from "./watch-agent.ts";
 
@@ -11,10 +11,8 @@ export interface JudgeOptions {
   /** Gives usage a price if the agent reports none. */
   readonly model?: string | undefined;
   readonly prices?: Prices | undefined;
-  /** Globs of the files that the agent was asked to change. */
-  readonly scope?: readonly string[] | undefined;
-  /** Whether a file in the scope changed. Absent if nobody asked for a change. */
-  readonly isChanged?: boolean | undefined;
+  /** Globs of the files that the agent was asked to change, if none of them changed. */
+  readonly unchangedScope?: readonly string[] | undefined;
 }
 
 /** Adds the agent's own report to its end. An agent that ended by itself completes only if it reports no error, no tool
@@ -26,8 +24,7 @@ export function judgeEnd(end: AgentEnd, options: JudgeOptions): AgentEnd {
   if (report === undefined) return decideOutcome({ ...end, denials: [] }, {}, options);
   const { answer, usage, denials } = report;
   const costUsd = report.costUsd ?? priceUsage(report, options);
-  const spent = { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) };
-  return decideOutcome({ ...end, answer, denials, ...spent }, report, options);
+  return decideOutcome({ ...end, answer, denials, usage, costUsd }, report, options);
 }
 
 interface AgentReport {
@@ -41,11 +38,11 @@ interface AgentReport {
 }
 
 function decideOutcome(
-  end: AgentEnd,
+  end: AgentEnd & Pick<AgentReport, "denials">,
   { failure, isOverBudget }: Pick<AgentReport, "failure" | "isOverBudget">,
-  { scope = [], isChanged }: JudgeOptions,
+  { unchangedScope }: JudgeOptions,
 ): AgentEnd {
-  const { outcome, denials = [] } = end;
+  const { outcome, denials } = end;
   // An agent that we stopped did not end by itself.
   if (outcome !== "completed" && outcome !== "failed") return end;
   if (isOverBudget) {
@@ -65,8 +62,8 @@ function decideOutcome(
       "Allow more with --allow edit or --allow all, or allow single tools with run.args in your configuration.";
     return { ...end, outcome: "denied", error, hint };
   }
-  if (isChanged !== false) return end;
-  const error = `The agent changed no file in its scope, ${scope.join(", ")}.`;
+  if (unchangedScope === undefined) return end;
+  const error = `The agent changed no file in its scope, ${unchangedScope.join(", ")}.`;
   const hint = "Its answer may say why. Agents that may only read need --allow edit.";
   return { ...end, outcome: "unchanged", error, hint };
 }
@@ -83,69 +80,70 @@ function readClaude({ answer }: AgentEnd): AgentReport | undefined {
   return {
     answer: text,
     denials: [...new Set((Array.isArray(denials) ? denials : []).map(describeDenial))],
-    usage: readUsage(value.usage, { readsApart: true }),
+    usage: readUsage(value.usage),
     costUsd: isAmount(value.total_cost_usd) ? value.total_cost_usd : undefined,
-    failure: value.is_error === true || isOverBudget ? cutLine(failure) : undefined,
+    failure: value.is_error === true || isOverBudget ? shorten(failure, maxCharacters) : undefined,
     isOverBudget,
   };
 }
+
+/** The length of what is quoted from an agent's report. */
+const maxCharacters = 200;
 
 /** Names a tool, and the file or command that it was denied for. */
 function describeDenial(denial: unknown): string {
   const { tool_name = "a tool", tool_input } = isPlainObject(denial) ? denial : {};
   const input = isPlainObject(tool_input) ? tool_input : {};
   const subject = [input.file_path, input.command, input.url].find((each) => typeof each === "string");
-  return subject === undefined ? String(tool_name) : `${tool_name} ${cutLine(String(subject))}`;
+  return subject === undefined ? String(tool_name) : `${tool_name} ${shorten(String(subject), maxCharacters)}`;
 }
 
 /** Reads the events of `codex exec --json`, one on each line. Its log on stderr has what the sandbox stopped. Returns
  *  undefined for other output. */
 function readCodex({ answer, stderr }: AgentEnd): AgentReport | undefined {
   const events = answer.split("\n").map((line) => readJson(line, isPlainObject) ?? {});
-  if (!events.some(({ type }) => typeof type === "string" && /^(?:thread|turn|item)\./.test(type))) return undefined;
+  if (!events.some(({ type }) => /^(?:thread|turn|item)\./.test(String(type)))) return undefined;
   const messages = events.flatMap(({ type, item }) =>
     type === "item.completed" && isPlainObject(item) && item.type === "agent_message" ? [String(item.text ?? "")] : [],
   );
   const failed = events.findLast(({ type }) => type === "turn.failed");
   const reason = isPlainObject(failed?.error) ? failed.error.message : undefined;
   const denials = Array.from(stderr.matchAll(codexDenials), ([, resource, reason, error]) =>
-    error === undefined ? `${resource} (${reason})` : cutLine(error),
+    error === undefined ? `${resource} (${reason})` : shorten(error, maxCharacters),
   );
   return {
     answer: messages.at(-1) ?? "",
     denials: [...new Set(denials)],
-    usage: readUsage(events.findLast(({ type }) => type === "turn.completed")?.usage, { readsApart: false }),
-    failure: failed === undefined ? undefined : cutLine(String(reason ?? "the turn failed")),
+    usage: readUsage(events.findLast(({ type }) => type === "turn.completed")?.usage),
+    failure: failed === undefined ? undefined : shorten(String(reason ?? "the turn failed"), maxCharacters),
   };
 }
 
 const codexDenials =
   /codex_sandboxing::violation: .*?resource=(\S+).*?reason=(\S+)|codex_core::tools::router: error=(.*(?:rejected|denied).*)/g;
 
-/** Anthropic counts cached tokens beside `input_tokens`, OpenAI among them. */
-function readUsage(value: unknown, { readsApart }: { readonly readsApart: boolean }): AgentUsage | undefined {
+/** Anthropic counts cached tokens beside `input_tokens`, OpenAI among them and under another name. */
+function readUsage(value: unknown): AgentUsage | undefined {
   if (!isPlainObject(value)) return undefined;
   const count = (name: string) => (isAmount(value[name]) ? value[name] : 0);
   const [input, outputTokens] = [count("input_tokens"), count("output_tokens")];
   if (input + outputTokens === 0) return undefined;
-  if (!readsApart) return { inputTokens: input, cachedTokens: count("cached_input_tokens"), outputTokens };
-  const cachedTokens = count("cache_read_input_tokens");
-  return { inputTokens: input + cachedTokens + count("cache_creation_input_tokens"), cachedTokens, outputTokens };
+  const apart = count("cache_read_input_tokens");
+  return {
+    inputTokens: input + apart + count("cache_creation_input_tokens"),
+    cachedTokens: apart + count("cached_input_tokens"),
+    outputTokens,
+  };
 }
 
 /** Prices the usage of an agent that reports no cost, at the price of the table for its model. */
-function priceUsage({ usage }: AgentReport, { model, prices }: JudgeOptions): number | undefined {
-  if (usage === undefined || model === undefined) return undefined;
+function priceUsage({ usage }: AgentReport, { model = "", prices }: JudgeOptions): number | undefined {
+  if (usage === undefined) return undefined;
   const { inputTokens, cachedTokens, outputTokens } = usage;
   const details = { cached_tokens: cachedTokens };
   const response = { input_tokens: inputTokens, input_tokens_details: details, output_tokens: outputTokens };
-  const cost = costOfUsage(response, { model, prices });
+  // A usage that is read counts tokens, so it has a cost.
+  const { price, usd } = costOfUsage(response, { model, prices }) as UsageCost;
   // The default price of a provider is a guess.
-  return cost === undefined || (cost.price.isDefault && prices?.[model] === undefined) ? undefined : cost.usd;
-}
-
-/** Returns at most 200 characters of a text, on one line. */
-function cutLine(text: string): string {
-  const { text: start, omitted } = cutText(oneLine(text), 200);
-  return omitted === 0 ? start : `${start}…`;
+  return price.isDefault && prices?.[model] === undefined ? undefined : usd;
 }

@@ -249,9 +249,10 @@ async function settleEnd(
   const current = await record.read();
   const run = current && runOf(current, phase.id);
   const { scope, hash, folder = findFolder(phase, application) } = run?.scopeState ?? {};
-  const isChanged = scope === undefined ? undefined : (await readScopeState(folder, scope)) !== hash;
+  const isUnchanged = scope !== undefined && (await readScopeState(folder, scope)) === hash;
   const { prices } = options;
-  const judged = judgeEnd(end, { agent: run?.agent, model: run?.model, prices, scope, isChanged });
+  const unchangedScope = isUnchanged ? scope : undefined;
+  const judged = judgeEnd(end, { agent: run?.agent, model: run?.model, prices, unchangedScope });
   const spent = spentOn(run) + (judged.costUsd ?? 0);
   const isOurs = run?.claimedBy === own.id;
   const isCheap = spent <= (phase.maxBudgetUsd ?? Number.POSITIVE_INFINITY);

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseSegments, textAt, type Verbosity, verbosities } from "../../core/text/index.ts";
 import type { Pack } from "./pack.ts";
+import type { AddedPart } from "./render-context.ts";
 import { type FitOptions, fitPacks } from "./trim-packs.ts";
 
 function pack(id: string, markdown: string, more: Partial<Pack> = {}): Pack {
@@ -40,6 +41,21 @@ function bare(maxSize: number, more: Partial<FitOptions> = {}): FitOptions {
   };
 }
 
+/** Renders packs as `bare` does, and then each part as its text here. */
+function withParts(texts: Partial<Record<AddedPart, string>>): FitOptions["render"] {
+  const all: Record<AddedPart, string> = {
+    "Current Context": "",
+    "Runtime Context": "",
+    Profile: "",
+    "What's New": "",
+    "Canonical Patterns": "",
+    "Recommended Learning": "",
+    ...texts,
+  };
+  return (packs, verbosityOf, parts) =>
+    packs.map((each) => textAt(each.context, verbosityOf(each))).join("") + parts.map((part) => all[part]).join("");
+}
+
 const tiered = (letter: string) =>
   `${letter.repeat(10)}<!-- verbosity:detail -->`.replace("<!--", "\n<!--") +
   `\n${letter.repeat(10)}\n<!-- verbosity:extended -->\n${letter.repeat(10)}\n`;
@@ -64,6 +80,28 @@ describe("fitPacks", () => {
       { id: "base", tier: "detail" },
     ]);
     expect(thin.text).toBe(`${"x".repeat(10)}\n`);
+    // The other packs would fit beside the core, but they are dropped before the base pack is thinned.
+    expect(fitPacks(packs, bare(20)).packs.map(({ id }) => id)).toEqual(["base"]);
+  });
+
+  it("keeps to the budget for whole packs if it drops packs, and not if it thins them", () => {
+    const packs = [pack("a", "12345"), pack("b", "67890")];
+    const fitted = (onOverflow: "drop" | "thin") => fitPacks(packs, bare(1_000, { maxBytes: 9, onOverflow }));
+    expect(fitted("drop")).toMatchObject({ text: "12345", dropped: [{ id: "b", reason: "budget" }] });
+    expect(fitted("thin")).toMatchObject({ text: "1234567890", dropped: [] });
+    const large = fitPacks([pack("a", tiered("a"))], bare(1_000, { maxBytes: 11, verbosity: "minimal" }));
+    expect(large).toMatchObject({ text: `${"a".repeat(10)}\n`, thinned: [] });
+  });
+
+  it("thins packs if not even the first one is within the budget for whole packs", () => {
+    const fitted = fitPacks([pack("a", tiered("a"))], bare(11, { maxBytes: 11 }));
+    expect(fitted).toMatchObject({ text: `${"a".repeat(10)}\n`, packs: [{ id: "a" }], dropped: [] });
+  });
+
+  it("needs no pack if none was asked for", () => {
+    const render = withParts({ "Current Context": "notes" });
+    expect(fitPacks([], bare(5, { render }))).toMatchObject({ text: "notes", dropped: [], leftOut: [] });
+    expect(fitPacks([], bare(4, { render }))).toMatchObject({ text: undefined });
   });
 
   it("uses smaller packs if a base pack's core does not fit, and nothing if no pack fits", () => {
@@ -76,14 +114,31 @@ describe("fitPacks", () => {
       ],
     });
     expect(fitPacks(packs, bare(4))).toMatchObject({ text: undefined, packs: [] });
+    const render = withParts({ Profile: "a long profile" });
+    expect(fitPacks(packs, bare(4, { render }))).toMatchObject({ text: undefined, leftOut: [] });
+  });
+
+  it("does not use a pack of which only the details would be left out", () => {
+    const packs = [pack("base", "xxxxx", { base: true }), pack("a", "<!-- verbosity:detail -->\naaaaaaaa\n")];
+    expect(fitPacks(packs, bare(4))).toMatchObject({ text: undefined, packs: [] });
+  });
+
+  it("gives up a pack before what the person wrote for the project, and that before the last pack", () => {
+    const packs = [pack("a", "12345"), pack("b", "67890")];
+    const render = withParts({ "Current Context": "CCC", "What's New": "W" });
+    const fitted = (limit: number) => fitPacks(packs, bare(limit, { render }));
+    expect(fitted(13)).toMatchObject({ text: "1234567890CCC", leftOut: ["What's New"] });
+    expect(fitted(12)).toMatchObject({ text: "12345CCCW", leftOut: [], dropped: [{ id: "b" }] });
+    expect(fitted(7)).toMatchObject({ text: "12345W", leftOut: ["Current Context"], dropped: [{ id: "b" }] });
+    const large = [pack("base", tiered("x"), { base: true }), ...packs];
+    const small = (limit: number) => fitPacks(large, bare(limit, { render }));
+    expect(small(9)).toMatchObject({ text: "12345CCCW", leftOut: [] });
+    expect(small(7)).toMatchObject({ text: "12345W", leftOut: ["Current Context"] });
   });
 
   it("gives up parts before packs, and fills the room that is left with parts", () => {
     const packs = [pack("a", "12345"), pack("b", "67890")];
-    const render: FitOptions["render"] = (some, verbosityOf, parts) =>
-      some.map((each) => textAt(each.context, verbosityOf(each))).join("") +
-      (parts.includes("Profile") ? "PPP" : "") +
-      (parts.includes("What's New") ? "WW" : "");
+    const render = withParts({ Profile: "PPP", "What's New": "WW" });
     const fitted = (limit: number) => fitPacks(packs, bare(limit, { render }));
     expect(fitted(15)).toMatchObject({ text: "1234567890PPPWW", leftOut: [] });
     expect(fitted(14)).toMatchObject({ text: "1234567890PPP", leftOut: ["What's New"] });
@@ -102,6 +157,14 @@ describe("fitPacks", () => {
     expect(thinned(43)).toEqual(["b/extended", "a/extended", "b/detail"]);
     expect(thinned(32)).toEqual(["b/extended", "a/extended", "b/detail", "a/detail"]);
     expect(fitPacks(packs, bare(21, { onOverflow: "thin" })).dropped).toEqual([{ id: "b", reason: "budget" }]);
+    const bases = packs.map((each) => ({ ...each, base: true }));
+    expect(fitPacks(bases, bare(21, { onOverflow: "thin" }))).toMatchObject({
+      dropped: [{ id: "b", reason: "budget" }],
+      thinned: [
+        { id: "a", tier: "extended" },
+        { id: "a", tier: "detail" },
+      ],
+    });
   });
 
   it("thins and drops the person's own packs after all others, whatever the weights", () => {
@@ -126,6 +189,10 @@ describe("fitPacks", () => {
     expect(dropping(71)).toEqual(["base", "a", "own"]);
     expect(dropping(70)).toEqual(["base", "own"]);
     expect(dropping(33)).toEqual(["own"]);
+    expect(fitPacks(packs, bare(70))).toMatchObject({ dropped: [{ id: "a" }], lostOwn: [] });
+    expect(fitPacks(packs, bare(5))).toMatchObject({ text: "xxxxx", lostOwn: [{ id: "own", tiers: [] }] });
+    const personal = packs.with(2, { ...packs[2]!, layer: "user" });
+    expect(fitPacks(personal, bare(70)).packs.map(({ id }) => id)).toEqual(["base", "own"]);
   });
 
   it("decides overlaps by the order of the packs, before it looks at layers", () => {
@@ -151,6 +218,31 @@ describe("fitPacks", () => {
       text: "core",
       thinned: [{ id: "a", tier: "extended" }],
     });
+  });
+
+  it("thins only tiers that a pack has", () => {
+    const sample = {
+      id: "s",
+      title: "s",
+      language: "ts",
+      code: "x",
+      inject: true,
+    } as unknown as Pack["samples"][number];
+    const course = { title: "c", url: "u", featured: true } as unknown as Pack["learning"][number];
+    const knownErrors = [{ id: "e", pattern: "p", cause: "c", fix: "f", tags: [] }];
+    const tiersOf = (more: Partial<Pack>) => {
+      const packs = [pack("a", "core", more), pack("b", tiered("b"))];
+      // The other pack does not fit, so all tiers were dropped before it.
+      return fitPacks(packs, bare(4, { onOverflow: "thin" })).thinned.map(({ tier }) => tier);
+    };
+    expect(tiersOf({})).toEqual([]);
+    expect(tiersOf({ knownErrors })).toEqual(["extended"]);
+    expect(tiersOf({ learning: [course] })).toEqual(["extended"]);
+    expect(tiersOf({ learning: [{ ...course, featured: false }] })).toEqual([]);
+    expect(tiersOf({ samples: [sample] })).toEqual(["detail"]);
+    expect(tiersOf({ samples: [{ ...sample, inject: false }] })).toEqual([]);
+    expect(tiersOf({ constraints: [{ tier: "detail", text: "never" }] })).toEqual(["detail"]);
+    expect(tiersOf({ constraints: [{ tier: "detail", text: "" }] })).toEqual([]);
   });
 
   it("removes as little as possible, whatever the packs are", () => {

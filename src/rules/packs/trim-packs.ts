@@ -18,38 +18,24 @@ export interface DroppedPack {
 }
 
 /** Drops packs that another pack includes, then keeps as many as fit into `maxBytes` (0 or less means no limit).
- *  `packs` are sorted, most important first. Base packs come first and are always kept. The first pack that does not
- *  fit is dropped with all packs after it, so no smaller pack takes its place. */
+ *  `packs` are sorted, most important first, and the person's own packs get the budget before the others. Base packs come
+ *  first and are always kept. The first pack that does not fit is dropped with all packs after it, so no smaller pack
+ *  takes its place. */
 export function trimPacks(packs: readonly Pack[], maxBytes: number, verbosity: Verbosity): TrimmedPacks {
   const base = packs.filter((pack) => pack.base);
   const { kept, dropped } = dropSubsumed(packs.filter((pack) => !pack.base));
+  const ranked = [...kept.filter(isOwn), ...kept.filter((pack) => !isOwn(pack))];
   let fitting = 0;
   let used = 0;
-  for (const { context, constraints } of kept) {
+  for (const { context, constraints } of ranked) {
     used += Buffer.byteLength(textAt(context, verbosity)) + Buffer.byteLength(textAt(constraints, verbosity));
     if (maxBytes > 0 && used > maxBytes) break;
     fitting++;
   }
+  const gone = new Set(ranked.slice(fitting));
   return {
-    packs: [...base, ...kept.slice(0, fitting)],
-    dropped: [...dropped, ...kept.slice(fitting).map(({ id }) => ({ id, reason: "budget" as const }))],
-  };
-}
-
-/** Trims as `trimPacks` does, but the person's own packs get the budget first. Overlaps are decided before, by the order
- *  of weights. */
-function trimOwnLast(packs: readonly Pack[], maxBytes: number, verbosity: Verbosity): TrimmedPacks {
-  const deduped = trimPacks(packs, 0, verbosity);
-  const ranked = [...deduped.packs.filter(isOwn), ...deduped.packs.filter((pack) => !isOwn(pack))];
-  const trimmed = trimPacks(
-    ranked.map((pack) => ({ ...pack, overlaps: [] })),
-    maxBytes,
-    verbosity,
-  );
-  const kept = new Set(trimmed.packs.map(({ id }) => id));
-  return {
-    packs: deduped.packs.filter(({ id }) => kept.has(id)),
-    dropped: [...deduped.dropped, ...trimmed.dropped],
+    packs: [...base, ...kept.filter((pack) => !gone.has(pack))],
+    dropped: [...dropped, ...[...gone].map(({ id }) => ({ id, reason: "budget" as const }))],
   };
 }
 
@@ -113,21 +99,17 @@ const ownPart: AddedPart = "Current Context";
 /** Returns the most that fits. Leaves out the parts besides the packs first, and adds them again where room is left. If
  *  not even base packs fit, uses the packs that fit alone. */
 export function fitPacks(packs: readonly Pack[], options: FitOptions): Fit {
-  const { verbosity, onOverflow, maxBytes, fits } = options;
-  const trimmed = trimOwnLast(packs, onOverflow === "drop" ? maxBytes : 0, verbosity);
-  const whole = renderAfter(trimmed.packs, { taken: [], parts: addedParts }, options);
+  const { verbosity, onOverflow, maxBytes, render, fits } = options;
+  const trimmed = trimPacks(packs, onOverflow === "drop" ? maxBytes : 0, verbosity);
+  const whole = render(trimmed.packs, () => verbosity, addedParts);
   // If all packs have globs, the block holds only the notes and facts of the project.
   const isExpected = trimmed.packs.length > 0 || packs.length === 0;
   const complete = { ...trimmed, text: whole, thinned: [], leftOut: [] };
   if (isExpected && fits(whole)) return { ...complete, lostOwn: listLost(packs, complete) };
-  const ways = [
-    () => shorten(trimmed, [ownPart], options),
-    () => shorten(trimmed, [], options),
-    () => shortenSmall(packs, [ownPart], options),
-    () => shortenSmall(packs, [], options),
-  ];
-  let fit = ways[0]!();
-  for (const way of ways.slice(1)) if (fit.text === undefined) fit = way();
+  let fit = shorten(trimmed, [ownPart], options);
+  if (fit.text === undefined) fit = shorten(trimmed, [], options);
+  if (fit.text === undefined) fit = shortenSmall(packs, [ownPart], options);
+  if (fit.text === undefined) fit = shortenSmall(packs, [], options);
   const places = new Map(packs.map(({ id }, place) => [id, place]));
   const dropped = [...fit.dropped].sort((a, b) => places.get(a.id)! - places.get(b.id)!);
   return { ...fit, dropped, lostOwn: listLost(packs, fit) };
@@ -179,18 +161,18 @@ function shorten(
   // Adds each part that still fits, the most useful first. A part without text is not left out.
   for (const part of kept.length === 0 ? [] : addedParts.filter((each) => !parts.includes(each))) {
     const longer = renderAfter(packs, { taken, parts: [...added, part] }, options);
-    if (longer === text) continue;
     if (options.fits(longer)) [added, text] = [[...added, part], longer];
     else leftOut.push(part);
   }
   const keptIds = new Set(kept.map((pack) => pack.id));
-  const inBudget = taken.flatMap(({ id, tier }) => (tier === undefined ? [{ id, reason: "budget" as const }] : []));
+  const overBudget = taken.flatMap(({ id, tier }) => (tier === undefined ? [{ id, reason: "budget" as const }] : []));
   return {
     text: kept.length === 0 ? undefined : text,
     leftOut,
     packs: kept,
-    dropped: [...dropped, ...inBudget],
-    thinned: taken.flatMap(({ id, tier }) => (tier !== undefined && keptIds.has(id) ? [{ id, tier }] : [])),
+    dropped: [...dropped, ...overBudget],
+    // The steps on packs that are kept have dropped tiers.
+    thinned: taken.filter(({ id }) => keptIds.has(id)) as Fit["thinned"],
   };
 }
 
@@ -235,7 +217,6 @@ function renderAfter(
   { verbosity, render }: FitOptions,
 ): string {
   const levels = new Map<string, Verbosity>();
-  for (const { id, tier } of taken)
-    if (tier !== undefined) levels.set(id, tier === "extended" ? "standard" : "minimal");
+  for (const { id, tier } of taken) levels.set(id, tier === "extended" ? "standard" : "minimal");
   return render(dropPacks(packs, taken), (pack) => levels.get(pack.id) ?? verbosity, parts);
 }
