@@ -10,14 +10,7 @@ import {
   type TargetState,
   uninstallFiles,
 } from "../../rules/index.ts";
-import {
-  type Call,
-  type Command,
-  type CommandResult,
-  defineCommand,
-  type OptionSpecs,
-  type OptionValues,
-} from "../command.ts";
+import { type Call, type Command, type CommandResult, defineCommand, type OptionSpecs } from "../command.ts";
 import { budgetProblem, nameUnit, renderRemoved } from "../inject/inject-report.ts";
 import { runInject, tellLost } from "../inject/run-inject.ts";
 import { contentOptions, counterOptions, trustOption } from "../shared-options.ts";
@@ -82,7 +75,24 @@ gets no second copy, unless own_files of the configuration names it. Tokens are 
   async run(call) {
     const { options } = call;
     refuseCombinations(options);
-    const choice = injectChoice(options);
+    const { "max-tokens": tokens, "max-bytes": bytes } = options;
+    if (tokens !== undefined && bytes !== undefined) {
+      throw usageError("--max-tokens and --max-bytes cannot be used together");
+    }
+    const [name, limit] = tokens === undefined ? ["max-bytes", bytes] : ["max-tokens", tokens];
+    const unit = tokens === undefined ? "bytes" : "tokens";
+    const choice: InjectChoice = {
+      ...options,
+      scope: options.global === true || options.scope === "global" ? "global" : "project",
+      tools: options.tool,
+      language: options.lang,
+      packs: options.pack,
+      withoutPacks: options["no-pack"],
+      // The parser has refused other values.
+      verbosity: options.verbosity as Verbosity | undefined,
+      onOverflow: options["on-overflow"] as InjectChoice["onOverflow"],
+      budget: limit === undefined ? undefined : { value: wholeNumber(limit, name, 1), unit },
+    };
     if (options.watch === true) return watchInject(choice, call);
     const prepared = await prepareInject(choice, call);
     if (options.status === true || options.check === true) return reportStatus(prepared, call);
@@ -109,29 +119,6 @@ function refuseCombinations(options: Readonly<Record<string, unknown>>): void {
   if (options.all === true && options.tool !== undefined) {
     throw usageError("--all and --tool cannot be used together");
   }
-}
-
-type InjectFlags = OptionValues<typeof injectOptions>;
-
-function injectChoice(options: InjectFlags): InjectChoice {
-  const { "max-tokens": tokens, "max-bytes": bytes } = options;
-  if (tokens !== undefined && bytes !== undefined) {
-    throw usageError("--max-tokens and --max-bytes cannot be used together");
-  }
-  const [name, limit] = tokens === undefined ? ["max-bytes", bytes] : ["max-tokens", tokens];
-  const unit = tokens === undefined ? "bytes" : "tokens";
-  return {
-    ...options,
-    scope: options.global === true || options.scope === "global" ? "global" : "project",
-    tools: options.tool,
-    language: options.lang,
-    packs: options.pack,
-    withoutPacks: options["no-pack"],
-    // The parser has refused other values.
-    verbosity: options.verbosity as Verbosity | undefined,
-    onOverflow: options["on-overflow"] as InjectChoice["onOverflow"],
-    budget: limit === undefined ? undefined : { value: wholeNumber(limit, name, 1), unit },
-  };
 }
 
 /** Runs inject again whenever its content changes, until it is interrupted. Reports a mistake in a pack and keeps

@@ -149,7 +149,16 @@ the model can ask for it. "plimsoll help plugin ACTION" shows the help of one ac
     if (action === "serve") return (await import("./plugin-serve.ts")).runPluginServe(call, client, readSettings(call));
     if (action === "hook") return (await import("./plugin-serve.ts")).runPluginHook(call, client, readSettings(call));
     if (action === "status") return showStatus(call, client);
-    if (action === "check") return runCheck(call, client);
+    if (action === "check") {
+      call.output.progress(`starting ${client.id}`);
+      const { passed, version, lines } = await client.check(findPlace(call));
+      const title = `${client.id}${version === undefined ? "" : ` ${version}`}: ${passed ? "the plugin works" : "the plugin does not work"}`;
+      return {
+        json: { client: client.id, version: version ?? null, passed, lines },
+        text: [...lines, title].join("\n"),
+        failed: !passed,
+      };
+    }
     return change(call, client, action);
   },
 });
@@ -279,15 +288,4 @@ function renderSessions(sessions: readonly PluginSession[]): string[] {
     ...(more > 0 ? [`${countNoun(more, "older session")} not shown; --json has all`] : []),
     ...(errors.length > 0 ? ["errors:", ...errors] : []),
   ];
-}
-
-async function runCheck(call: PluginCall, client: PluginClient): Promise<CommandResult> {
-  call.output.progress(`starting ${client.id}`);
-  const { passed, version, lines } = await client.check(findPlace(call));
-  const title = `${client.id}${version === undefined ? "" : ` ${version}`}: ${passed ? "the plugin works" : "the plugin does not work"}`;
-  return {
-    json: { client: client.id, version: version ?? null, passed, lines },
-    text: [...lines, title].join("\n"),
-    failed: !passed,
-  };
 }

@@ -1,10 +1,9 @@
-import type { SessionChoice } from "../../clients/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import { countNoun, printable, readAge, shownTime } from "../../core/text/index.ts";
 import { lookInStore, storePath } from "../../host/index.ts";
 import { findAttempts } from "../../plans/nebula/index.ts";
 import type { StoredSession } from "../../results/session/index.ts";
-import { type Call, type Command, defineCommand, type OptionSpecs, type OptionValues } from "../command.ts";
+import { type Command, defineCommand, type OptionSpecs } from "../command.ts";
 import { storeOptions } from "../shared-options.ts";
 
 const options = {
@@ -13,8 +12,6 @@ const options = {
   "dry-run": { summary: "show what would be deleted; delete nothing" },
   ...storeOptions,
 } as const satisfies OptionSpecs;
-
-type RmCall = Call<OptionValues<typeof options>>;
 
 export const rmCommand: Command = defineCommand({
   arguments: [{ name: "ID", optional: true, repeated: true, summary: "the sessions" }],
@@ -29,7 +26,17 @@ share results; these are deleted with the session whose id they carry. A session
   ],
   async run(call) {
     const { describeUse, removeSessions, unknownSession } = await import("../../clients/remove-sessions.ts");
-    const choice = readChoice(call);
+    const { arguments: ids, options: given } = call;
+    const all = given.all === true;
+    const age = given["older-than"];
+    const count = [ids.length > 0, all, age !== undefined].filter(Boolean).length;
+    if (count !== 1) {
+      throw new ContextError("usage", count === 0 ? "no session is named" : "too many choices", {
+        hint: "Name sessions, or use --all or --older-than AGE.",
+      });
+    }
+    const before = age === undefined ? undefined : new Date(Date.now() - readAge(age, "--older-than")).toISOString();
+    const choice = { ids, all, before };
     const dryRun = call.options["dry-run"] === true;
     const result = await lookInStore(await storePath(call.options.store, call), (store) =>
       removeSessions(store, choice, { dryRun, env: call.env }),
@@ -47,19 +54,6 @@ share results; these are deleted with the session whose id they carry. A session
     return { json, text: renderReport(deleted, { runFolders: ended.length, dryRun }) };
   },
 });
-
-function readChoice({ arguments: ids, options: given }: RmCall): SessionChoice {
-  const all = given.all === true;
-  const age = given["older-than"];
-  const count = [ids.length > 0, all, age !== undefined].filter(Boolean).length;
-  if (count !== 1) {
-    throw new ContextError("usage", count === 0 ? "no session is named" : "too many choices", {
-      hint: "Name sessions, or use --all or --older-than AGE.",
-    });
-  }
-  const before = age === undefined ? undefined : new Date(Date.now() - readAge(age, "--older-than")).toISOString();
-  return { ids, all, before };
-}
 
 function renderReport(
   deleted: readonly StoredSession[],

@@ -83,20 +83,18 @@ function readMapping(source: Lines, { indent, depth }: Level): PlainNode {
 function readBelow(source: Lines, { indent, depth }: Level): PlainNode {
   const next = source.lines[source.at];
   if (next === undefined || next.indent < indent || depth > maxDepth) refuse();
-  if (itemLine.test(next.text)) return readItems(source, next.indent);
-  return next.indent > indent ? readMapping(source, { indent: next.indent, depth }) : refuse();
-}
-
-function readItems(source: Lines, indent: number): PlainNode {
-  const nodes: PlainNode[] = [];
-  for (let line = source.lines[source.at]; line !== undefined; line = source.lines[source.at]) {
-    const [, rest] = (line.indent === indent && itemLine.exec(line.text)) || [];
-    if (rest === undefined && line.indent > indent) refuse();
-    if (rest === undefined) break;
-    nodes.push(readRest(rest, line.number, 1));
-    source.at++;
+  if (itemLine.test(next.text)) {
+    const nodes: PlainNode[] = [];
+    for (let line = source.lines[source.at]; line !== undefined; line = source.lines[source.at]) {
+      const [, rest] = (line.indent === next.indent && itemLine.exec(line.text)) || [];
+      if (rest === undefined && line.indent > next.indent) refuse();
+      if (rest === undefined) break;
+      nodes.push(readRest(rest, line.number, 1));
+      source.at++;
+    }
+    return createList(nodes, nodes[0]!.line);
   }
-  return createList(nodes, nodes[0]!.line);
+  return next.indent > indent ? readMapping(source, { indent: next.indent, depth }) : refuse();
 }
 
 function createList(nodes: readonly PlainNode[], line: number): PlainNode {

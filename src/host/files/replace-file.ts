@@ -105,29 +105,26 @@ async function writeTemporary({ folder, name }: FilePlace, bytes: Buffer, modes:
   for (let count = 1; ; count++) {
     const entry = `.${name}.plimsoll-${process.pid}-${count}.tmp`;
     try {
-      await fill({ folder, name: entry }, bytes, modes);
+      const { like, isPrivate } = modes;
+      const handle = await open(folder.at(entry), "wx", like === undefined && !isPrivate ? 0o644 : 0o600);
+      try {
+        // If the folder was swapped just before, the file is empty and no text is in the wrong place.
+        folder.verify();
+        await handle.writeFile(bytes);
+        if (like !== undefined) {
+          // Only root may change the owner. For others the file becomes theirs, as with any editor that renames.
+          await handle.chown(like.uid, like.gid).catch(() => {});
+          await handle.chmod(like.mode & (isPrivate ? 0o700 : 0o7777));
+        }
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
       return entry;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
       await rm(folder.at(entry), { force: true });
       throw error;
     }
-  }
-}
-
-async function fill({ folder, name }: FilePlace, bytes: Buffer, { like, isPrivate }: Modes): Promise<void> {
-  const handle = await open(folder.at(name), "wx", like === undefined && !isPrivate ? 0o644 : 0o600);
-  try {
-    // If the folder was swapped just before, the file is empty and no text is in the wrong place.
-    folder.verify();
-    await handle.writeFile(bytes);
-    if (like !== undefined) {
-      // Only root may change the owner. For others the file becomes theirs, as with any editor that renames.
-      await handle.chown(like.uid, like.gid).catch(() => {});
-      await handle.chmod(like.mode & (isPrivate ? 0o700 : 0o7777));
-    }
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

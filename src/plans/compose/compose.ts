@@ -314,7 +314,18 @@ export function createPromptComposer(options: PromptComposerOptions = {}): Promp
       return Math.floor(Math.max(0, maxTokens - separators) * settings.shares[layer]);
     },
     compose(layers) {
-      checkLayers(layers);
+      checkKeys("layers", layers, layerNames);
+      for (const name of layerNames) {
+        const value = layers[name];
+        const hasAnswers = name === "priorWork" && Array.isArray(value);
+        if (value !== undefined && !hasAnswers) argumentChecks.text(name, value);
+      }
+      const answers = Array.isArray(layers.priorWork) ? layers.priorWork : [];
+      for (const [index, answer] of answers.entries()) {
+        checkKeys(`priorWork[${index}]`, answer, ["heading", "text"]);
+        argumentChecks.text(`priorWork[${index}].heading`, answer.heading ?? null);
+        argumentChecks.text(`priorWork[${index}].text`, answer.text ?? null);
+      }
       return composeLayers(layers, settings);
     },
   };
@@ -334,19 +345,4 @@ function readShares(given: Partial<ContextShares>): ContextShares {
     );
   }
   return Object.fromEntries(shares.map(([name, share]) => [name, share / sum])) as ContextShares;
-}
-
-function checkLayers(layers: ContextLayers): void {
-  checkKeys("layers", layers, layerNames);
-  for (const name of layerNames) {
-    const value = layers[name];
-    const hasAnswers = name === "priorWork" && Array.isArray(value);
-    if (value !== undefined && !hasAnswers) argumentChecks.text(name, value);
-  }
-  const answers = Array.isArray(layers.priorWork) ? layers.priorWork : [];
-  for (const [index, answer] of answers.entries()) {
-    checkKeys(`priorWork[${index}]`, answer, ["heading", "text"]);
-    argumentChecks.text(`priorWork[${index}].heading`, answer.heading ?? null);
-    argumentChecks.text(`priorWork[${index}].text`, answer.text ?? null);
-  }
 }
