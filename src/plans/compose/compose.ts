@@ -17,7 +17,7 @@ import {
 } from "./truncate-layer.ts";
 import { createSectionsLayer } from "./truncate-sections.ts";
 
-export const layerNames = ["project", "fabric", "priorWork"] as const;
+const layerNames = ["project", "fabric", "priorWork"] as const;
 export type LayerName = (typeof layerNames)[number];
 
 /** The share of the budget that each layer can count on, from 0 to 1. */

@@ -1,8 +1,7 @@
 /** Rule `thinking-bound`: thinking that comes back after something before it has changed. Only the requests of a
  *  conversation together show it: a block is bound to the request that it answered. */
 import { createHashKey, createKeyedHash, type Fields, type KeyedHash } from "../../text/index.ts";
-import { bindsThinking } from "../binds-thinking.ts";
-import { blockForm, blocksIn, contentForm, findBindingChange } from "../bound-prefix.ts";
+import { bindsThinking, blockForm, blocksIn, contentForm, findBindingChange } from "../bound-prefix.ts";
 import { type Problem, problem } from "./rule-set.ts";
 
 /** Checks requests in the order in which they were sent. Call it for each. */
