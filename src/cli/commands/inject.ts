@@ -15,11 +15,6 @@ import { budgetProblem, nameUnit, renderRemoved } from "../inject/inject-report.
 import { runInject, tellLost } from "../inject/run-inject.ts";
 import { contentOptions, counterOptions, trustOption } from "../shared-options.ts";
 
-/** Flags that choose another mode of the command. */
-const ways = ["status", "check", "uninstall", "prune", "watch"] as const;
-/** Flags that only a run that writes can use. */
-const writingFlags = ["dry-run", "stats", "force"] as const;
-
 const injectOptions = {
   scope: { value: "SCOPE", choices: scopes, summary: "where to write (default: project)" },
   global: { summary: "short for --scope global: files under HOME, clipboard and exports" },
@@ -103,9 +98,13 @@ gets no second copy, unless own_files of the configuration names it. Tokens are 
 
 function refuseCombinations(options: Readonly<Record<string, unknown>>): void {
   const given = (names: readonly string[]) => names.filter((name) => options[name] === true).map((name) => `--${name}`);
+  // Flags that choose another mode of the command.
+  const ways = ["status", "check", "uninstall", "prune", "watch"] as const;
   const chosen = given(ways);
   if (chosen.length > 1) throw usageError(`${chosen.join(" and ")} cannot be used together`);
   const looking = given(["status", "check"])[0];
+  // Flags that only a run that writes can use.
+  const writingFlags = ["dry-run", "stats", "force"] as const;
   const writing = given(writingFlags)[0];
   if (looking !== undefined && writing !== undefined) {
     throw usageError(`${looking} writes nothing, so it cannot be used with ${writing}`);
@@ -152,6 +151,7 @@ async function reportStatus(
   const states = await injectionStatus(engine);
   const shown = (path: string) => shownPath(path, cwd, env);
   if (whyNoPacks !== undefined) output.note(`${whyNoPacks}, so no file needs a block`);
+  const dropHint = "leave the packs out with packs.exclude, or set on_drop: warn in .plimsoll/config.yaml.";
   for (const state of states) {
     if (state.problem !== undefined) output.problem(describeError(state.problem, shown));
     const excess = budgetProblem(state, { ids: state.tools, shown });
@@ -169,8 +169,6 @@ async function reportStatus(
     failed: options.check === true && states.some(({ holds }) => !holds),
   };
 }
-
-const dropHint = "leave the packs out with packs.exclude, or set on_drop: warn in .plimsoll/config.yaml.";
 
 /** Whether the budget, not the tool's own limit, decides what fits. */
 function isBudget({ budget, boundBy }: TargetState): boolean {

@@ -325,13 +325,11 @@ async function lastAttempt(
   return { attempt: openAttemptOutput(attemptFolder, { directory: nebula.directory, storeFile, env: call.env }) };
 }
 
-interface Printing {
-  readonly follow: boolean;
-  print(text: string): void;
-}
-
 /** Prints whole lines, so that the two streams do not mix within a line. */
-async function printOutput(attempt: AttemptOutput, { follow, print }: Printing): Promise<void> {
+async function printOutput(
+  attempt: AttemptOutput,
+  { follow, print }: { readonly follow: boolean; print(text: string): void },
+): Promise<void> {
   const read = { stderr: 0, stdout: 0 };
   for (let isLast = false; !isLast; ) {
     // Asked first, because an agent prints before it ends.

@@ -206,6 +206,8 @@ async function change(call: PluginCall, client: PluginClient, action: "install" 
   const problems = reports.flatMap(({ problem }) => problem ?? []);
   for (const problem of problems) output.problem(describeError(problem, shown));
   const isChanged = reports.some((report) => ["written", "deleted"].includes(describeChange(report)));
+  const notOnPath =
+    'plimsoll is not on PATH, so the client cannot start it and all results stay as they are. Run "npm install -g plimsoll"';
   if (action === "install" && isChanged && !dryRun && problems.length === 0) {
     for (const note of client.notes) output.note(note);
     if ((await findProgram("plimsoll", env)) === undefined) output.note(notOnPath);
@@ -222,9 +224,6 @@ async function change(call: PluginCall, client: PluginClient, action: "install" 
     failed: problems.length > 0,
   };
 }
-
-const notOnPath =
-  'plimsoll is not on PATH, so the client cannot start it and all results stay as they are. Run "npm install -g plimsoll"';
 
 function describeChange({ change, problem }: PluginChange): "written" | "deleted" | "same" | "failed" {
   if (problem !== undefined || change === undefined) return "failed";
@@ -294,9 +293,6 @@ function renderSessions(sessions: readonly PluginSession[]): string[] {
   ];
 }
 
-/** A store that is busy for longer counts as broken, and the result stays as it is. */
-const waitMs = 40;
-
 async function runServe(
   call: Call<{ readonly store?: string | undefined }>,
   client: PluginClient,
@@ -357,5 +353,7 @@ async function runHook(
 }
 
 async function open(call: Call<{ readonly store?: string | undefined }>): Promise<Store> {
+  // A store that is busy for longer counts as broken, and the result stays as it is.
+  const waitMs = 40;
   return openStore({ place: await storePath(call.options.store, call), waitMs });
 }

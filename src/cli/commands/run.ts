@@ -122,9 +122,7 @@ function showPrompt({ text, tokens, context }: Prompt, agent: ChosenAgent, call:
   return { json: { prompt, workingDirectory: ".", command, permissions }, text, exact: true };
 }
 
-type RunFlags = OptionValues<typeof runOptions>;
-
-type RunCall = Call<RunFlags>;
+type RunCall = Call<OptionValues<typeof runOptions>>;
 
 interface Prompt {
   /** The composed context, a separator and the task. */

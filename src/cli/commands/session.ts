@@ -159,10 +159,6 @@ async function find(store: Store, id: string | undefined): Promise<SessionReport
   });
 }
 
-/** Entries shown without --all. */
-const maxEntries = 20;
-const maxEvicted = 5;
-
 /** Renders a session. With `all` it shows every entry, not only the newest. */
 export function renderSession(
   report: SessionReport,
@@ -173,7 +169,10 @@ export function renderSession(
   const since = `${countNoun(report.calls, "call")} since ${shownTime(report.started)}`;
   const inAll = lifetime === delivered ? "" : `, ${formatNumber(lifetime)} in all conversations`;
   const left = `${formatNumber(report.available)} of ${formatNumber(report.total)} left`;
+  // Entries shown without --all.
+  const maxEntries = 20;
   const log = workLog.slice(all ? 0 : -maxEntries);
+  const maxEvicted = 5;
   const gone = evicted.entries.slice(all ? 0 : -maxEvicted);
   const sections = [
     [

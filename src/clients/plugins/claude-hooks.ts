@@ -233,6 +233,9 @@ async function shortenResult(hook: Hook, state: ClaudeState): Promise<ShorterAns
     kept = resolve;
   });
   state.completions.set(callId, { context, text: admitted.text, until: Date.now() + 400, whenKept, kept });
+  // The module replaces exactly this text. If it does not, the model can make the same call again and gets the
+  // whole result.
+  const hookNote = "[plimsoll shortens this result. To see it, make the same call again.]";
   return shown.replace({ ...admitted, text: hookNote });
 }
 
@@ -259,9 +262,6 @@ function isParallel({ sessionId, agentId = "", milliseconds }: Hook, { lastResul
 
 /** Tools whose input is text of files. */
 const writers = new Set(["Edit", "Write", "MultiEdit", "NotebookEdit"]);
-
-/** The module replaces exactly this text. If it does not, the model can make the same call again and gets the whole result. */
-const hookNote = "[plimsoll shortens this result. To see it, make the same call again.]";
 
 /** How many milliseconds after our answer the conversation has the text. The client takes longer for a result that its
  *  module changes. */

@@ -8,6 +8,7 @@ import { createHash } from "../crypto.ts";
 export function createOriginalId(facts: readonly (string | number)[]): string {
   const bytes = createHash("sha256").update(JSON.stringify(facts)).digest().subarray(0, 10);
   let [text, bits, value] = ["", 0, 0];
+  const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
   for (const byte of bytes) {
     value = (value << 8) | byte;
     for (bits += 8; bits >= 5; bits -= 5) text += alphabet[(value >>> (bits - 5)) & 31];
@@ -36,4 +37,3 @@ export function isOriginalId(text: string): boolean {
 export const originalIdPattern = "(?:[a-z2-7]{16}|[a-z2-7]{10}|r\\d{1,8})";
 
 const idForm = new RegExp(`^${originalIdPattern}$`);
-const alphabet = "abcdefghijklmnopqrstuvwxyz234567";

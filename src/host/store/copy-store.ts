@@ -13,19 +13,17 @@ export async function refuseFilled(target: MaintainedStore, shown: string): Prom
   });
 }
 
-export interface Copied {
-  readonly records: number;
-  readonly entries: number;
-  readonly characters: number;
-}
-
 /** A record can have a megabyte. */
 const pageSize = 100;
 
 type Progress = (text: string) => void;
 
 /** Copies all records and streams with their times. */
-export async function copyStore(source: MaintainedStore, target: MaintainedStore, progress: Progress): Promise<Copied> {
+export async function copyStore(
+  source: MaintainedStore,
+  target: MaintainedStore,
+  progress: Progress,
+): Promise<{ readonly records: number; readonly entries: number; readonly characters: number }> {
   let [records, entries, characters] = [0, 0, 0];
   for (const { collection } of await source.listCollections()) {
     for await (const page of readPages(source, collection)) {

@@ -80,11 +80,10 @@ interface RunningAgent {
   elapsedMs(): number;
 }
 
-/** Also the delay of an interrupt. Listeners of many agents on one signal would make Node warn of a leak. */
-const pollMs = 25;
-
 /** Never rejects: if its folder is gone, the agent counts as lost. */
 export async function watchAgent(agent: RunningAgent, limits: AgentLimits): Promise<AgentEnd> {
+  // Also the delay of an interrupt. Listeners of many agents on one signal would make Node warn of a leak.
+  const pollMs = 25;
   try {
     const relay = createRelay(agent.attempt, limits);
     const pause = createPause(agent);

@@ -39,6 +39,8 @@ type Token =
   | { readonly kind: "star" | "segments" | "below" };
 
 function compileGlob({ text, descends }: PlainPattern): ScopeGlob {
+  // `**` means whole segments only if it is a whole segment; otherwise it is `*`.
+  const special = /(?<=^|\/)\*\*\/|\/\*\*$|\*+|\?|\[[!^]?(?:\][^\]/]*|[^\]/]+)\]|\\.|./gsu;
   const own = Array.from(text.matchAll(special), ([part]) => readToken(part));
   const isOpen = own.at(-1)?.kind === "below";
   const tokens: Token[] = descends && !isOpen ? [...own, { kind: "below" }] : own;
@@ -62,9 +64,6 @@ function isLiteral(token: Token): boolean {
 function literalText(tokens: readonly Token[]): string {
   return tokens.map((token) => (token.kind === "one" ? token.literal : "")).join("");
 }
-
-/** `**` means whole segments only if it is a whole segment; otherwise it is `*`. */
-const special = /(?<=^|\/)\*\*\/|\/\*\*$|\*+|\?|\[[!^]?(?:\][^\]/]*|[^\]/]+)\]|\\.|./gsu;
 
 function readToken(part: string): Token {
   if (part === "**/") return { kind: "segments" };
@@ -170,15 +169,14 @@ function simplify(pattern: string): PlainPattern {
   const withoutSlash = text.replace(/\/$/, "");
   const name = withoutSlash.slice(withoutSlash.lastIndexOf("/") + 1).replace(/\\(.)/g, "$1");
   const hasWildName = /[*?][^/]*$/.test(withoutSlash.replace(/\\./g, ""));
+  // Names that look like files: with an extension, a capital, or a known dot file, such as `main.ts`, `Makefile`,
+  // `.gitignore`. A file that counted as a folder would overlap every pattern that starts with two stars.
+  const fileName = /.\.|^[A-Z]|^\.(?:env|\w+(?:ignore|attributes|rc))$/;
   return {
     text: withoutSlash,
     descends: text !== withoutSlash || !(hasWildName || fileName.test(name)),
   };
 }
-
-/** Names that look like files: with an extension, a capital, or a known dot file, such as `main.ts`, `Makefile`,
- *  `.gitignore`. A file that counted as a folder would overlap every pattern that starts with two stars. */
-const fileName = /.\.|^[A-Z]|^\.(?:env|\w+(?:ignore|attributes|rc))$/;
 
 /** Turns `a/../b` into `b`. `..` after a glob stays, because its target is unknown. */
 function withoutUps(text: string): string {
