@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { MaintainedStore } from "../src/core/store/index.ts";
-import { openStore } from "../src/host/store/open-store.ts";
+import { openStore } from "../src/host/store-file.ts";
 import { noPostgres, startPostgres } from "../test/postgres-server.ts";
 
 interface Settings {

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { findContextWindow } from "../src/conversation/sdk/context-windows.ts";
 import { priceRows } from "../src/core/billing/prices.data.ts";
 import { priceOf, providerOfModel } from "../src/core/billing/prices.ts";
-import { claudeModels } from "../src/core/messages/binds-thinking.ts";
+import { claudeModels } from "../src/core/messages/bound-prefix.ts";
 import { familyOfModel } from "../src/core/tokens/families.ts";
 
 /** One answer fills the window. */

@@ -86,6 +86,7 @@ function createProgress(
 /** Returns the line for people, and whether --quiet must not hide it. */
 function describeEvent(event: ApplyEvent, shown: (path: string) => string): [line: string, isProblem: boolean] {
   const of = event.phase === undefined ? "" : `${printable(event.phase)}: `;
+  const howToGoOn = "Run again with --resume on a terminal and answer yes, or with --resume --yes.";
   switch (event.event) {
     case "started":
       return [`${of}waiting → running${startFacts(event)}`, false];
@@ -108,8 +109,6 @@ function describeEvent(event: ApplyEvent, shown: (path: string) => string): [lin
       return [`${of}${printable(event.message)}`, false];
   }
 }
-
-const howToGoOn = "Run again with --resume on a terminal and answer yes, or with --resume --yes.";
 
 type Started = Extract<ApplyEvent, { event: "started" }>;
 

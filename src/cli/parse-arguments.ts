@@ -4,13 +4,11 @@ import { type ContextError, usageError } from "../core/errors.ts";
 import { didYouMean } from "../core/text/index.ts";
 import type { ArgumentSpec, CommandTarget, OptionSpec, OptionSpecs, OptionValues } from "./command.ts";
 
-export interface ParsedArguments {
+/** Parses arguments. Throws a usage error, with a suggestion if a known name is similar. */
+export function parseArguments(target: CommandTarget): {
   readonly arguments: readonly string[];
   readonly options: OptionValues;
-}
-
-/** Parses arguments. Throws a usage error, with a suggestion if a known name is similar. */
-export function parseArguments(target: CommandTarget): ParsedArguments {
+} {
   const specs = withGlobalOptions(target.command);
   const { tokens, positionals } = parseArgs({
     args: [...target.rest],

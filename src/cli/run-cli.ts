@@ -9,7 +9,6 @@ import type {
   CommandEntry,
   CommandResult,
   CommandTarget,
-  Example,
   GroupTarget,
   OptionSpecs,
   Program,
@@ -62,7 +61,20 @@ export async function runCli(args: readonly string[], world: World, commands: Pr
     if ("group" in target || helpAsked || has("help")) {
       const shown = helpTarget(target);
       if (helpAsked && "command" in shown) refuseRest(shown);
-      const help = renderHelp(shown, output);
+      const { examples } = "command" in shown ? shown.command : shown.group;
+      const width = Math.max(...examples.map(({ line }) => line.length));
+      const lines = examples.map(({ line, meaning }) => `  ${line.padEnd(width)}  ${output.style.dim(meaning)}`);
+      const help = [
+        `${output.style.bold("Usage:")} ${renderUsage(shown)}`,
+        shown.summary,
+        ...renderLists(shown, output),
+        "command" in shown
+          ? (shown.command.details ?? "")
+          : `"plimsoll help ${[...shown.path, "COMMAND"].join(" ")}" shows the help of a command.`,
+        [output.style.bold("Examples:"), ...lines].join("\n"),
+      ]
+        .filter((part) => part !== "")
+        .join("\n\n");
       return printResult({ json: { help }, text: help }, output);
     }
     return await runCommand(target, world, { output, commands: commands.subcommands });
@@ -234,22 +246,6 @@ function findEntry({ path, group }: GroupTarget, word: string): CommandEntry {
 /** Longer lines are hard to read, however wide the terminal is. */
 const MAX_WIDTH = 100;
 
-/** Renders the help of a command, a group or the program. Every help ends with examples. */
-function renderHelp(target: Target, output: Pick<Output, "style" | "columns">): string {
-  const { examples } = "command" in target ? target.command : target.group;
-  return [
-    `${output.style.bold("Usage:")} ${renderUsage(target)}`,
-    target.summary,
-    ...renderLists(target, output),
-    "command" in target
-      ? (target.command.details ?? "")
-      : `"plimsoll help ${[...target.path, "COMMAND"].join(" ")}" shows the help of a command.`,
-    renderExamples(examples, output),
-  ]
-    .filter((part) => part !== "")
-    .join("\n\n");
-}
-
 function renderUsage(target: Target): string {
   const name = ["plimsoll", ...target.path].join(" ");
   if ("group" in target) return `${name} COMMAND [options]`;
@@ -305,10 +301,4 @@ function wrap(text: string, room: number): string[] {
     else lines.push(word);
   }
   return lines;
-}
-
-function renderExamples(examples: readonly Example[], { style }: Pick<Output, "style">): string {
-  const width = Math.max(...examples.map(({ line }) => line.length));
-  const lines = examples.map(({ line, meaning }) => `  ${line.padEnd(width)}  ${style.dim(meaning)}`);
-  return [style.bold("Examples:"), ...lines].join("\n");
 }

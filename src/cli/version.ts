@@ -1,11 +1,10 @@
 /** Everything that `--version` loads. */
 import { existsSync, readFileSync, writeSync } from "node:fs";
 
-/** The bundled module is one folder deeper. */
-const manifests = ["../../package.json", "../../../package.json"];
-
 /** Reads the version from the package's package.json. */
 export function readVersion(): string {
+  // The bundled module is one folder deeper.
+  const manifests = ["../../package.json", "../../../package.json"];
   const urls = manifests.map((place) => new URL(place, import.meta.url));
   const manifest = readFileSync(urls.find((url) => existsSync(url)) ?? urls[0]!, "utf8");
   return (JSON.parse(manifest) as { version: string }).version;

@@ -15,11 +15,10 @@ export async function openExtension(settings: HookSettings, pi: PiApi): Promise<
   registerPi(pi, createInClient({ client: "pi", settings, openStore: openOwnStore }));
 }
 
-/** A store that is busy for longer counts as broken, and the result stays as it is. */
-const waitMs = 40;
-
 async function openOwnStore(): Promise<Store> {
   const surroundings = { cwd: process.cwd(), env: process.env };
   const place = storeFile(undefined, { ...surroundings, config: await loadConfig(surroundings) });
+  // A store that is busy for longer counts as broken, and the result stays as it is.
+  const waitMs = 40;
   return openStore({ place, waitMs });
 }

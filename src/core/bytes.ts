@@ -32,7 +32,18 @@ export function createPlainBuffer(): typeof globalThis.Buffer {
 
 class PlainBuffer extends Uint8Array {
   override toString(encoding: Encoding = "utf8", start = 0, end: number = this.length): string {
-    return decodeBytes(this.subarray(start, end), encoding);
+    const bytes = this.subarray(start, end);
+    if (encoding === "utf8") return utf8Decoder.decode(bytes);
+    if (encoding === "hex") return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    if (encoding === "base64") return encodeBase64(bytes);
+    if (encoding === "base64url")
+      return encodeBase64(bytes).replace(/=+$/, "").replaceAll("+", "-").replaceAll("/", "_");
+    const step = encoding === "utf16le" ? 2 : 1;
+    let text = "";
+    for (let at = 0; at + step <= bytes.length; at += step) {
+      text += String.fromCharCode(step === 2 ? bytes[at]! | (bytes[at + 1]! << 8) : bytes[at]!);
+    }
+    return text;
   }
 
   /** `write(text, encoding)` or `write(text, offset, encoding)`. */
@@ -110,19 +121,6 @@ function encodeText(text: string, encoding: Encoding = "utf8"): PlainBuffer {
   const bytes = new PlainBuffer(encoding === "utf16le" ? 2 * text.length : text.length);
   bytes.write(text, encoding);
   return bytes;
-}
-
-function decodeBytes(bytes: Uint8Array, encoding: Encoding): string {
-  if (encoding === "utf8") return utf8Decoder.decode(bytes);
-  if (encoding === "hex") return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  if (encoding === "base64") return encodeBase64(bytes);
-  if (encoding === "base64url") return encodeBase64(bytes).replace(/=+$/, "").replaceAll("+", "-").replaceAll("/", "_");
-  const step = encoding === "utf16le" ? 2 : 1;
-  let text = "";
-  for (let at = 0; at + step <= bytes.length; at += step) {
-    text += String.fromCharCode(step === 2 ? bytes[at]! | (bytes[at + 1]! << 8) : bytes[at]!);
-  }
-  return text;
 }
 
 const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

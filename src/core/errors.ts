@@ -64,16 +64,13 @@ export function invalidArgument(message: string, hint: string): ContextError {
   return new ContextError("invalid_argument", message, { hint });
 }
 
-/** A mistake in a file that somebody wrote. */
-interface FileProblem {
-  readonly file: string;
-  readonly line: number;
-  readonly message: string;
-}
-
 /** Throws problems of files as one error, if there are any. The first problem gives the error its place. Each other
  *  problem adds a line with its own place to the message. */
-export function throwProblems(code: ErrorCode, problems: readonly FileProblem[], hint?: string): void {
+export function throwProblems(
+  code: ErrorCode,
+  problems: readonly { readonly file: string; readonly line: number; readonly message: string }[],
+  hint?: string,
+): void {
   const [first, ...rest] = problems;
   if (first === undefined) return;
   const lines = rest.map(({ file, line, message }) => `${file}:${line}: ${message}`);

@@ -77,15 +77,16 @@ export type { ProcessEnd, StartedProcess } from "./processes/start-process.ts";
 export { detectFacts } from "./scan/project-facts.ts";
 export { type ConventionsFile, listFiles, type ProjectScan, type ScanProblem } from "./scan/scan-project.ts";
 export { lookInStore, shownStore, storeFile, storePath, withStore } from "./store-file.ts";
-
-export { noteIgnoredStore, noteLeftOut, requireTrust } from "./trust/require-trust.ts";
 export {
   findUntrusted,
+  noteIgnoredStore,
+  noteLeftOut,
   otherOwner,
   type PowerfulSetting,
   type ProjectPlace,
   powerfulSetting,
   refuseOtherOwner,
+  requireTrust,
   trustRecord,
 } from "./trust/trusted.ts";
 
@@ -124,8 +125,8 @@ export function loadIgnoreRules(): Promise<typeof import("./files/ignore-rules.t
 }
 
 export { type CounterChoice, chooseCounter, chooseCounters, modelForCounter } from "./config/choose-counters.ts";
-export { type Company, type CompanyPlace, readCompanySource } from "./config/company-source.ts";
 export { readKnownShape, type ShapeName } from "./config/known-shape.ts";
+export { type Company, type CompanyPlace, readCompanySource } from "./config/load-config.ts";
 export type { YamlDocument } from "./config/yaml-document.ts";
 export { cacheDirectory } from "./directories.ts";
 export { decodeText, getErrorCode } from "./files/read-text.ts";
@@ -142,5 +143,5 @@ export {
   startGit,
   withoutPasswords,
 } from "./processes/start-git.ts";
-export { isStoreAddress, openStore } from "./store/open-store.ts";
 export type { DecisionsPlace, SavedDecisions } from "./store/saved-decisions.ts";
+export { isStoreAddress, openStore } from "./store-file.ts";

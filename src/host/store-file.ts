@@ -7,8 +7,7 @@ import { type Environment, homeDirectory, stateDirectory } from "./directories.t
 import { exists } from "./files/paths.ts";
 import type { Caller } from "./print/output.ts";
 import { shownPath } from "./print/table.ts";
-import { isStoreAddress, openStore } from "./store/open-store.ts";
-import { noteIgnoredStore } from "./trust/require-trust.ts";
+import { noteIgnoredStore } from "./trust/trusted.ts";
 
 /** Returns the store's file or address: from the command line, or else PLIMSOLL_STORE, or else the user's configuration, or
  *  else the default. A project cannot choose where state goes. */
@@ -66,4 +65,32 @@ export async function lookInStore<Result>(
   look: (store: MaintainedStore) => Promise<Result>,
 ): Promise<Result | undefined> {
   return isStoreAddress(place) || (await exists(place)) ? withStore(place, look) : undefined;
+}
+
+/** How to open a store wherever it is. */
+interface OpenStoreOptions {
+  /** The path of a SQLite file, or the address of a PostgreSQL database. */
+  readonly place: string;
+  readonly waitMs?: number | undefined;
+  readonly now?: (() => number) | undefined;
+}
+
+/** Opens the store at a place. Loads the driver that it needs. */
+export async function openStore({ place, ...options }: OpenStoreOptions): Promise<MaintainedStore> {
+  if (isStoreAddress(place)) {
+    const { openMaintainedPostgres } = await import("./store/postgres.ts");
+    return openMaintainedPostgres({ url: place, ...options });
+  }
+  const { openMaintainedSqlite } = await import("./store/sqlite.ts");
+  return openMaintainedSqlite({ path: place, ...options });
+}
+
+/** Whether a place is the address of a database and not a file. Throws for an address that no driver understands. */
+export function isStoreAddress(place: string): boolean {
+  if (/^postgres(ql)?:\/\//.test(place)) return true;
+  const [, scheme] = /^([a-z][a-z0-9+.-]+):\/\//i.exec(place) ?? [];
+  if (scheme === undefined) return false;
+  throw new ContextError("invalid_config", `no store has addresses with ${scheme}://`, {
+    hint: "Name a file, or postgres://USER@HOST/DATABASE.",
+  });
 }

@@ -23,7 +23,7 @@ export {
   type RunStart,
   readApplySettings,
   readNebula,
+  readProjectSettings,
   requireNebula,
   workingDirectory,
 } from "./open-nebula.ts";
-export { readProjectSettings } from "./project-settings.ts";

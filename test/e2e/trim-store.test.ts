@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createTrimmer } from "../../src/conversation/history/index.ts";
 import { createMemoryStore, type Store } from "../../src/core/store/index.ts";
 import { plainCounter } from "../../src/core/tokens/index.ts";
-import { openStore } from "../../src/host/store/open-store.ts";
+import { openStore } from "../../src/host/store-file.ts";
 import { generateSession } from "../generate/generate-session.ts";
 import { noPostgres, type PostgresServer, startPostgres } from "../postgres-server.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";

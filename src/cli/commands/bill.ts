@@ -108,7 +108,7 @@ function nothingRecorded(paths: readonly string[], call: Call): ContextError {
   });
 }
 
-async function readSettings(call: Call<BillFlags>): Promise<BillSettings> {
+async function readSettings(call: Call<OptionValues<typeof billOptions>>): Promise<BillSettings> {
   const { options, cwd, env } = call;
   const { values: config, leftOut } = await loadConfig({ cwd, env });
   noteLeftOut(
@@ -125,8 +125,6 @@ async function readSettings(call: Call<BillFlags>): Promise<BillSettings> {
   const { reserve, keep } = config.history;
   return { by, prices: config.prices, reserve, keep, since, until, project: options.project };
 }
-
-type BillFlags = OptionValues<typeof billOptions>;
 
 const dayMs = 86_400_000;
 
@@ -146,11 +144,10 @@ interface WatchOptions {
   readonly call: Call<object>;
 }
 
-const pollMs = 1000;
-
 /** Watches until the process ends. */
 async function watchBill({ reader, settings, call }: WatchOptions): Promise<undefined> {
   const seen = new Set<string>();
+  const pollMs = 1000;
   for (let isFirst = true; ; isFirst = false) {
     // A program may record its first session while we watch.
     const paths = call.arguments.length > 0 ? call.arguments : recordingPlaces(call.env);

@@ -2,7 +2,6 @@ import { type Command, type CommandEntry, defineCommand, type OptionSpecs } from
 import { groupOptions, listFlags, withGlobalOptions } from "../parse-arguments.ts";
 
 const shells = ["bash", "zsh", "fish"] as const;
-type Shell = (typeof shells)[number];
 
 export const completionCommand: Command = defineCommand({
   arguments: [{ name: "SHELL", choices: shells, summary: shells.join(", ") }],
@@ -14,7 +13,7 @@ export const completionCommand: Command = defineCommand({
     { line: "plimsoll completion fish | source", meaning: "in ~/.config/fish/config.fish" },
   ],
   async run({ arguments: [shell], commands }) {
-    const script = renderers[shell as Shell](await describeCommands(commands));
+    const script = renderers[shell as (typeof shells)[number]](await describeCommands(commands));
     return { json: { shell, script }, text: script };
   },
 });

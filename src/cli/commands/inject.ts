@@ -10,22 +10,10 @@ import {
   type TargetState,
   uninstallFiles,
 } from "../../rules/index.ts";
-import {
-  type Call,
-  type Command,
-  type CommandResult,
-  defineCommand,
-  type OptionSpecs,
-  type OptionValues,
-} from "../command.ts";
+import { type Call, type Command, type CommandResult, defineCommand, type OptionSpecs } from "../command.ts";
 import { budgetProblem, nameUnit, renderRemoved } from "../inject/inject-report.ts";
 import { runInject, tellLost } from "../inject/run-inject.ts";
 import { contentOptions, counterOptions, trustOption } from "../shared-options.ts";
-
-/** Flags that choose another mode of the command. */
-const ways = ["status", "check", "uninstall", "prune", "watch"] as const;
-/** Flags that only a run that writes can use. */
-const writingFlags = ["dry-run", "stats", "force"] as const;
 
 const injectOptions = {
   scope: { value: "SCOPE", choices: scopes, summary: "where to write (default: project)" },
@@ -82,7 +70,24 @@ gets no second copy, unless own_files of the configuration names it. Tokens are 
   async run(call) {
     const { options } = call;
     refuseCombinations(options);
-    const choice = injectChoice(options);
+    const { "max-tokens": tokens, "max-bytes": bytes } = options;
+    if (tokens !== undefined && bytes !== undefined) {
+      throw usageError("--max-tokens and --max-bytes cannot be used together");
+    }
+    const [name, limit] = tokens === undefined ? ["max-bytes", bytes] : ["max-tokens", tokens];
+    const unit = tokens === undefined ? "bytes" : "tokens";
+    const choice: InjectChoice = {
+      ...options,
+      scope: options.global === true || options.scope === "global" ? "global" : "project",
+      tools: options.tool,
+      language: options.lang,
+      packs: options.pack,
+      withoutPacks: options["no-pack"],
+      // The parser has refused other values.
+      verbosity: options.verbosity as Verbosity | undefined,
+      onOverflow: options["on-overflow"] as InjectChoice["onOverflow"],
+      budget: limit === undefined ? undefined : { value: wholeNumber(limit, name, 1), unit },
+    };
     if (options.watch === true) return watchInject(choice, call);
     const prepared = await prepareInject(choice, call);
     if (options.status === true || options.check === true) return reportStatus(prepared, call);
@@ -93,9 +98,13 @@ gets no second copy, unless own_files of the configuration names it. Tokens are 
 
 function refuseCombinations(options: Readonly<Record<string, unknown>>): void {
   const given = (names: readonly string[]) => names.filter((name) => options[name] === true).map((name) => `--${name}`);
+  // Flags that choose another mode of the command.
+  const ways = ["status", "check", "uninstall", "prune", "watch"] as const;
   const chosen = given(ways);
   if (chosen.length > 1) throw usageError(`${chosen.join(" and ")} cannot be used together`);
   const looking = given(["status", "check"])[0];
+  // Flags that only a run that writes can use.
+  const writingFlags = ["dry-run", "stats", "force"] as const;
   const writing = given(writingFlags)[0];
   if (looking !== undefined && writing !== undefined) {
     throw usageError(`${looking} writes nothing, so it cannot be used with ${writing}`);
@@ -109,29 +118,6 @@ function refuseCombinations(options: Readonly<Record<string, unknown>>): void {
   if (options.all === true && options.tool !== undefined) {
     throw usageError("--all and --tool cannot be used together");
   }
-}
-
-type InjectFlags = OptionValues<typeof injectOptions>;
-
-function injectChoice(options: InjectFlags): InjectChoice {
-  const { "max-tokens": tokens, "max-bytes": bytes } = options;
-  if (tokens !== undefined && bytes !== undefined) {
-    throw usageError("--max-tokens and --max-bytes cannot be used together");
-  }
-  const [name, limit] = tokens === undefined ? ["max-bytes", bytes] : ["max-tokens", tokens];
-  const unit = tokens === undefined ? "bytes" : "tokens";
-  return {
-    ...options,
-    scope: options.global === true || options.scope === "global" ? "global" : "project",
-    tools: options.tool,
-    language: options.lang,
-    packs: options.pack,
-    withoutPacks: options["no-pack"],
-    // The parser has refused other values.
-    verbosity: options.verbosity as Verbosity | undefined,
-    onOverflow: options["on-overflow"] as InjectChoice["onOverflow"],
-    budget: limit === undefined ? undefined : { value: wholeNumber(limit, name, 1), unit },
-  };
 }
 
 /** Runs inject again whenever its content changes, until it is interrupted. Reports a mistake in a pack and keeps
@@ -165,6 +151,7 @@ async function reportStatus(
   const states = await injectionStatus(engine);
   const shown = (path: string) => shownPath(path, cwd, env);
   if (whyNoPacks !== undefined) output.note(`${whyNoPacks}, so no file needs a block`);
+  const dropHint = "leave the packs out with packs.exclude, or set on_drop: warn in .plimsoll/config.yaml.";
   for (const state of states) {
     if (state.problem !== undefined) output.problem(describeError(state.problem, shown));
     const excess = budgetProblem(state, { ids: state.tools, shown });
@@ -182,8 +169,6 @@ async function reportStatus(
     failed: options.check === true && states.some(({ holds }) => !holds),
   };
 }
-
-const dropHint = "leave the packs out with packs.exclude, or set on_drop: warn in .plimsoll/config.yaml.";
 
 /** Whether the budget, not the tool's own limit, decides what fits. */
 function isBudget({ budget, boundBy }: TargetState): boolean {

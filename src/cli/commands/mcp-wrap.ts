@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { usageError } from "../../core/errors.ts";
 import { takeEndSignals } from "../../host/index.ts";
 import { createSessionId, wrapServer } from "../../results/mcp/index.ts";
-import { loadMcpInstall, type McpServer } from "../../rules/index.ts";
+import { loadMcpInstall } from "../../rules/index.ts";
 import type { Call, CommandExit } from "../command.ts";
 import { readVersion } from "../version.ts";
 
@@ -60,7 +60,13 @@ async function wrappedServers(call: Call<WrapFlags>, words: readonly string[]): 
     throw usageError(`${ways.join(" and ")} cannot be used together`, "Leave one of them out.");
   }
   if (config !== undefined || from !== undefined) {
-    const [first, ...others] = await readWrapped({ config, from, names }, call);
+    // `from` reads only files under HOME: opening a foreign project must not start the programs that it names.
+    const { cwd, env, output } = call;
+    const wire = await loadMcpInstall();
+    const options = { global: true, dryRun: true, cwd, env, note: output.note };
+    const files =
+      config === undefined ? await wire.serverFiles(from!, await wire.prepareInstall(options)) : [resolve(cwd, config)];
+    const [first, ...others] = await wire.readServers(files, { env, cwd, names, note: output.note });
     if (first !== undefined) return [first, ...others];
     throw usageError("there is no server to run", "Add one to the file, or turn one on.");
   }
@@ -70,25 +76,6 @@ async function wrappedServers(call: Call<WrapFlags>, words: readonly string[]): 
     `the command of the server is ${name === "" ? "empty" : "missing"}`,
     "Put it after --, as in plimsoll mcp wrap -- npx -y SERVER, or name a file with --config.",
   );
-}
-
-interface WrappedChoice {
-  readonly config: string | undefined;
-  readonly from: string | undefined;
-  readonly names: readonly string[] | undefined;
-}
-
-/** Returns the servers that `mcp wrap` runs. `from` reads only files under HOME: opening a foreign project must not start
- *  the programs that it names. */
-async function readWrapped(
-  { config, from, names }: WrappedChoice,
-  { cwd, env, output }: Pick<Call, "cwd" | "env" | "output">,
-): Promise<McpServer[]> {
-  const wire = await loadMcpInstall();
-  const options = { global: true, dryRun: true, cwd, env, note: output.note };
-  const files =
-    config === undefined ? await wire.serverFiles(from!, await wire.prepareInstall(options)) : [resolve(cwd, config)];
-  return wire.readServers(files, { env, cwd, names, note: output.note });
 }
 
 /** The name of the server for people: the package in `npx -y @scope/server-files .`. */

@@ -193,11 +193,9 @@ async function planNebula(
 }
 
 /** Runs a nebula: reports events, and ends the agents with this process. */
-type RunSettings = ApplySettings & Pick<ApplyOptions, "command" | "agent" | "model">;
-
 function runNebula(
   nebula: Nebula,
-  settings: RunSettings,
+  settings: ApplySettings & Pick<ApplyOptions, "command" | "agent" | "model">,
   call: ApplyCall & Pick<ApplyTelling, "startProgress">,
 ): Promise<CommandResult> {
   const { output, cwd, env } = call;

@@ -1,3 +1,4 @@
+import { json } from "node:stream/consumers";
 import {
   changePlugin,
   installState,
@@ -9,18 +10,21 @@ import {
   type PluginSettings,
   pluginClients,
 } from "../../clients/index.ts";
-import { usageError } from "../../core/errors.ts";
-import { countNoun, didYouMean, formatNumber, printable, wholeNumber } from "../../core/text/index.ts";
+import { ContextError, usageError } from "../../core/errors.ts";
+import type { Store } from "../../core/store/index.ts";
+import { countNoun, didYouMean, formatNumber, messageOf, printable, wholeNumber } from "../../core/text/index.ts";
 import {
   createDiff,
   describeError,
   findProgram,
   homeDirectory,
   lookInStore,
+  openStore,
   projectRoot,
   renderTable,
   shownPath,
   storePath,
+  takeEndSignals,
 } from "../../host/index.ts";
 import {
   type ActionHelp,
@@ -32,8 +36,8 @@ import {
   type OptionValues,
   refuseOthers,
 } from "../command.ts";
-
 import { dryRunOption, storeOptions } from "../shared-options.ts";
+import { readVersion } from "../version.ts";
 
 const options = {
   scope: { value: "SCOPE", choices: ["user", "project"], summary: "where the plugin is (default: user)" },
@@ -146,10 +150,19 @@ the model can ask for it. "plimsoll help plugin ACTION" shows the help of one ac
     const [action, name = ""] = call.arguments as readonly [Action, string];
     refuseOthers(action, call.options, { options, actions });
     const client = await findClient(name);
-    if (action === "serve") return (await import("./plugin-serve.ts")).runPluginServe(call, client, readSettings(call));
-    if (action === "hook") return (await import("./plugin-serve.ts")).runPluginHook(call, client, readSettings(call));
+    if (action === "serve") return runServe(call, client, readSettings(call));
+    if (action === "hook") return runHook(call, client, readSettings(call));
     if (action === "status") return showStatus(call, client);
-    if (action === "check") return runCheck(call, client);
+    if (action === "check") {
+      call.output.progress(`starting ${client.id}`);
+      const { passed, version, lines } = await client.check(findPlace(call));
+      const title = `${client.id}${version === undefined ? "" : ` ${version}`}: ${passed ? "the plugin works" : "the plugin does not work"}`;
+      return {
+        json: { client: client.id, version: version ?? null, passed, lines },
+        text: [...lines, title].join("\n"),
+        failed: !passed,
+      };
+    }
     return change(call, client, action);
   },
 });
@@ -193,6 +206,8 @@ async function change(call: PluginCall, client: PluginClient, action: "install" 
   const problems = reports.flatMap(({ problem }) => problem ?? []);
   for (const problem of problems) output.problem(describeError(problem, shown));
   const isChanged = reports.some((report) => ["written", "deleted"].includes(describeChange(report)));
+  const notOnPath =
+    'plimsoll is not on PATH, so the client cannot start it and all results stay as they are. Run "npm install -g plimsoll"';
   if (action === "install" && isChanged && !dryRun && problems.length === 0) {
     for (const note of client.notes) output.note(note);
     if ((await findProgram("plimsoll", env)) === undefined) output.note(notOnPath);
@@ -209,9 +224,6 @@ async function change(call: PluginCall, client: PluginClient, action: "install" 
     failed: problems.length > 0,
   };
 }
-
-const notOnPath =
-  'plimsoll is not on PATH, so the client cannot start it and all results stay as they are. Run "npm install -g plimsoll"';
 
 function describeChange({ change, problem }: PluginChange): "written" | "deleted" | "same" | "failed" {
   if (problem !== undefined || change === undefined) return "failed";
@@ -281,13 +293,67 @@ function renderSessions(sessions: readonly PluginSession[]): string[] {
   ];
 }
 
-async function runCheck(call: PluginCall, client: PluginClient): Promise<CommandResult> {
-  call.output.progress(`starting ${client.id}`);
-  const { passed, version, lines } = await client.check(findPlace(call));
-  const title = `${client.id}${version === undefined ? "" : ` ${version}`}: ${passed ? "the plugin works" : "the plugin does not work"}`;
-  return {
-    json: { client: client.id, version: version ?? null, passed, lines },
-    text: [...lines, title].join("\n"),
-    failed: !passed,
+async function runServe(
+  call: Call<{ readonly store?: string | undefined }>,
+  client: PluginClient,
+  settings: PluginSettings,
+): Promise<undefined> {
+  if (client.serverTools === undefined) throw new ContextError("usage", `${client.id} has no process of its own`);
+  const { servePlugin } = await import("../../clients/plugins/serve-plugin.ts");
+  const { env, output, stdin } = call;
+  let opened: Promise<Store> | undefined;
+  const store = (): Promise<Store> => {
+    opened ??= open(call);
+    // A person may repair it during the session.
+    opened.catch(() => {
+      opened = undefined;
+    });
+    return opened;
   };
+  // The first result should not wait for the database.
+  store().catch(() => {});
+  const endings: (() => Promise<void>)[] = [];
+  const beforeEnd = (work: () => Promise<void>): void => void endings.push(work);
+  const tools = client.serverTools({ settings, env, store, beforeEnd, log: output.note });
+  process.stdout.removeAllListeners("error");
+  process.stdout.on("error", () => process.exit());
+  const finish = async (): Promise<void> => {
+    // Without a store there is nothing to finish.
+    for (const work of endings) await work().catch(() => {});
+    await (await opened?.catch(() => undefined))?.close();
+  };
+  takeEndSignals(() => finish().finally(() => process.exit()));
+  await servePlugin({ version: readVersion(), tools, stdin, stdout: process.stdout });
+  await finish();
+  return undefined;
+}
+
+/** Answers one event. A failure is a note on stderr and no answer, so that the client goes on with the original. */
+async function runHook(
+  call: Call<{ readonly store?: string | undefined }>,
+  client: PluginClient,
+  settings: PluginSettings,
+): Promise<undefined> {
+  if (client.hook === undefined) throw new ContextError("usage", `${client.id} has no hooks that run a command`);
+  const { env, output, stdin } = call;
+  let opened: Promise<Store> | undefined;
+  const store = (): Promise<Store> => {
+    opened ??= open(call);
+    return opened;
+  };
+  try {
+    const event = Object(await json(stdin));
+    const answer = await client.hook(event, { settings, env, store, log: output.note });
+    if (answer !== undefined) output.exactResult(`${JSON.stringify(answer)}\n`);
+  } catch (error) {
+    output.note(messageOf(error));
+  }
+  await (await opened?.catch(() => undefined))?.close();
+  return undefined;
+}
+
+async function open(call: Call<{ readonly store?: string | undefined }>): Promise<Store> {
+  // A store that is busy for longer counts as broken, and the result stays as it is.
+  const waitMs = 40;
+  return openStore({ place: await storePath(call.options.store, call), waitMs });
 }

@@ -68,13 +68,12 @@ without numbers, with more than 10 other lines, or with a line of more than 2,00
   },
 });
 
-interface Found {
-  readonly call: string;
-  readonly text: string;
-}
-
 /** Looks in everything that gives out ids. */
-async function find(store: Store, id: string, sessionId: string | undefined): Promise<Found | undefined> {
+async function find(
+  store: Store,
+  id: string,
+  sessionId: string | undefined,
+): Promise<{ readonly call: string; readonly text: string } | undefined> {
   const original = await readOriginal(store, id);
   if (original !== undefined && (sessionId ?? original.sessionId) === original.sessionId) return original;
   const { findTrimmed } = await import("../../conversation/history/index.ts");

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import { usageError } from "../../core/errors.ts";
 import { printable, printableLines, wholeNumber } from "../../core/text/index.ts";
-import type { Output } from "../../host/index.ts";
 import {
   type ExitCode,
   exitCodes,
@@ -100,7 +99,17 @@ of the agent's models, or else bytes/4.`,
     const prompt = await buildPrompt(call, agent);
     for (const line of notesOnContext(prompt.context)) call.output.note(line);
     const end = await judgedRun(call, agent, { command, prompt: prompt.text, timeoutMs });
-    return report(end, { prompt, isPrinted: isPrintedAtOnce(agent) }, call.output);
+    const isPrinted = isPrintedAtOnce(agent);
+    const { outcome, code, answer, seconds, usage, costUsd, denials = [], hint = null } = end;
+    const failed = outcome !== "completed";
+    const interrupted = outcome === "interrupted";
+    const message = interrupted ? "interrupted: plimsoll stopped the agent" : (end.error ?? "");
+    if (failed) call.output.problem([message, ...(hint === null ? [] : [hint])].map(printable).join(" "));
+    const { tokens, context } = prompt;
+    const cost = { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }), denials };
+    const value = { answer, exitCode: code, seconds, ...cost, prompt: { tokens, context: context.account } };
+    const json = failed ? { ...value, error: { code: outcome, message, hint } } : value;
+    return { json, text: isPrinted ? "" : answer, failed, interrupted };
   },
 });
 
@@ -113,28 +122,7 @@ function showPrompt({ text, tokens, context }: Prompt, agent: ChosenAgent, call:
   return { json: { prompt, workingDirectory: ".", command, permissions }, text, exact: true };
 }
 
-interface Reported {
-  readonly prompt: Prompt;
-  /** Whether the answer was printed while the agent ran. */
-  readonly isPrinted: boolean;
-}
-
-function report(end: AgentEnd, { prompt, isPrinted }: Reported, output: Output): CommandResult {
-  const { outcome, code, answer, seconds, usage, costUsd, denials = [], hint = null } = end;
-  const failed = outcome !== "completed";
-  const interrupted = outcome === "interrupted";
-  const message = interrupted ? "interrupted: plimsoll stopped the agent" : (end.error ?? "");
-  if (failed) output.problem([message, ...(hint === null ? [] : [hint])].map(printable).join(" "));
-  const { tokens, context } = prompt;
-  const cost = { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }), denials };
-  const value = { answer, exitCode: code, seconds, ...cost, prompt: { tokens, context: context.account } };
-  const json = failed ? { ...value, error: { code: outcome, message, hint } } : value;
-  return { json, text: isPrinted ? "" : answer, failed, interrupted };
-}
-
-type RunFlags = OptionValues<typeof runOptions>;
-
-type RunCall = Call<RunFlags>;
+type RunCall = Call<OptionValues<typeof runOptions>>;
 
 interface Prompt {
   /** The composed context, a separator and the task. */
@@ -182,18 +170,14 @@ interface AgentJob {
 
 /** Runs the agent and judges how it really ended. */
 async function judgedRun(call: RunCall, agent: ChosenAgent, job: AgentJob): Promise<AgentEnd> {
-  const scope = patternsIn(call.options.scope ?? []);
+  // Options are split at commas, also inside of braces.
+  const scope = (call.options.scope ?? []).join(",").match(/(?:\{[^{}]*\}|[^,])+/g) ?? [];
   const look = () => (scope.length === 0 ? undefined : readScopeState(call.cwd, scope));
   const [before, model] = [await look(), agent.model()];
   const end = await runAgent(call, agent, job);
   const { prices } = (await loadConfig(call)).values;
   const unchangedScope = before !== undefined && (await look()) === before ? scope : undefined;
   return judgeEnd(end, { agent: agent.name, model, prices, unchangedScope });
-}
-
-/** Options are split at commas, also inside of braces. */
-function patternsIn(words: readonly string[]): string[] {
-  return words.join(",").match(/(?:\{[^{}]*\}|[^,])+/g) ?? [];
 }
 
 /** Output in JSON is read at the end. */
@@ -206,7 +190,17 @@ async function runAgent(call: RunCall, agent: ChosenAgent, job: AgentJob): Promi
   const { cwd, output } = call;
   const model = agent.model();
   const env = { ...call.env, ...(model !== undefined && { PLIMSOLL_MODEL: model }) };
-  const interrupts = takeInterrupts();
+  // Handles interrupts, because exiting at once would leave the agent running.
+  const controller = new AbortController();
+  let unread: ExitCode | undefined;
+  takeEndSignals(() => controller.abort());
+  // A reader that closes the pipe early, such as head, is not a failure, but it ends the run.
+  process.stdout.removeAllListeners("error");
+  process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
+    unread ??= code === "EPIPE" ? exitCodes.done : exitCodes.failed;
+    controller.abort();
+  });
+  const interrupts = { signal: controller.signal, unread: () => unread };
   const folder = await mkdtemp(join(tmpdir(), "plimsoll-run-"));
   output.settle();
   const show = { stdout: createShow(), stderr: createShow() };
@@ -235,24 +229,4 @@ async function runAgent(call: RunCall, agent: ChosenAgent, job: AgentJob): Promi
 function createShow(): (chunk: Buffer) => string {
   const decoder = new StringDecoder("utf8");
   return (chunk) => printableLines(decoder.write(chunk).replaceAll("\r\n", "\n"));
-}
-
-interface Interrupts {
-  readonly signal: AbortSignal;
-  /** The exit code if the reader of stdout is gone. */
-  unread(): ExitCode | undefined;
-}
-
-/** Handles interrupts, because exiting at once would leave the agent running. */
-function takeInterrupts(): Interrupts {
-  const controller = new AbortController();
-  let unread: ExitCode | undefined;
-  takeEndSignals(() => controller.abort());
-  // A reader that closes the pipe early, such as head, is not a failure, but it ends the run.
-  process.stdout.removeAllListeners("error");
-  process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
-    unread ??= code === "EPIPE" ? exitCodes.done : exitCodes.failed;
-    controller.abort();
-  });
-  return { signal: controller.signal, unread: () => unread };
 }

@@ -1,8 +1,7 @@
 import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
-import { countNoun, didYouMean, formatNumber, printable, shownTime } from "../../core/text/index.ts";
-import type { Style } from "../../host/index.ts";
-import { lookInStore, renderTable, shownStore, storePath } from "../../host/index.ts";
+import { countNoun, didYouMean, formatNumber, printable, readAge, shownTime } from "../../core/text/index.ts";
+import { lookInStore, renderTable, type Style, shownStore, storePath } from "../../host/index.ts";
 import {
   type LogEntry,
   listSessions,
@@ -10,12 +9,13 @@ import {
   readSessionReport,
   type SessionLine,
   type SessionReport,
+  type StoredSession,
   viewWorkLog,
   type WorkLogView,
   type WorkLogViewName,
   workLogViews,
 } from "../../results/session/index.ts";
-import { type Call, type Command, type CommandGroup, defineCommand } from "../command.ts";
+import { type Call, type Command, type CommandGroup, defineCommand, type OptionSpecs } from "../command.ts";
 import { storeOptions } from "../shared-options.ts";
 
 export const sessionCommand: CommandGroup = {
@@ -33,7 +33,7 @@ export const sessionCommand: CommandGroup = {
     {
       name: "rm",
       summary: "delete sessions with their results and work logs",
-      load: async () => (await import("./session-rm.ts")).rmCommand,
+      load: async () => rmCommand,
     },
   ],
   examples: [
@@ -79,7 +79,7 @@ tokens of system text, history, tool results, the user's message and the reserve
 });
 
 /** The message if there is no session, whether the file is missing or empty. */
-export function noSession(file: string): [message: string, hint: string] {
+function noSession(file: string): [message: string, hint: string] {
   return [`there is no session in ${file} yet`, 'A session starts with the first tool call of "plimsoll mcp".'];
 }
 
@@ -100,7 +100,7 @@ function renderList(sessions: readonly SessionLine[], style: Style): string {
 }
 
 /** Renders an entry of the work log: the call, and below it the result. Both contain text of the model and of files. */
-export function entryLines({ id, tool, args, time, result }: Omit<LogEntry, "tokens">): string[] {
+function entryLines({ id, tool, args, time, result }: Omit<LogEntry, "tokens">): string[] {
   const indent = " ".repeat(id.length + 4);
   return [
     `  ${id}  ${shownTime(time)}  ${printable(`${tool} ${args}`)}`,
@@ -159,10 +159,6 @@ async function find(store: Store, id: string | undefined): Promise<SessionReport
   });
 }
 
-/** Entries shown without --all. */
-const maxEntries = 20;
-const maxEvicted = 5;
-
 /** Renders a session. With `all` it shows every entry, not only the newest. */
 export function renderSession(
   report: SessionReport,
@@ -173,7 +169,10 @@ export function renderSession(
   const since = `${countNoun(report.calls, "call")} since ${shownTime(report.started)}`;
   const inAll = lifetime === delivered ? "" : `, ${formatNumber(lifetime)} in all conversations`;
   const left = `${formatNumber(report.available)} of ${formatNumber(report.total)} left`;
+  // Entries shown without --all.
+  const maxEntries = 20;
   const log = workLog.slice(all ? 0 : -maxEntries);
+  const maxEvicted = 5;
   const gone = evicted.entries.slice(all ? 0 : -maxEvicted);
   const sections = [
     [
@@ -245,4 +244,67 @@ function renderView(view: WorkLogView): string {
   if ("recent" in view) return [`${steps}, newest first`, ...view.recent.flatMap(entryLines)].join("\n");
   const evicted = view.evicted === 0 ? "" : `, ${formatNumber(view.evicted)} evicted`;
   return [`${steps}${evicted}`, ...view.entries.flatMap(entryLines)].join("\n");
+}
+
+const options = {
+  all: { summary: "delete every session, and the folders of finished agent runs" },
+  "older-than": { value: "AGE", summary: "delete sessions that were not used for this long: 7d, 12h, 30m" },
+  "dry-run": { summary: "show what would be deleted; delete nothing" },
+  ...storeOptions,
+} as const satisfies OptionSpecs;
+
+const rmCommand: Command = defineCommand({
+  arguments: [{ name: "ID", optional: true, repeated: true, summary: "the sessions" }],
+  options,
+  details: `Deletes sessions: token use, work log, all results, and what a trimmer, an intake or a plugin stored under the
+same id. Then rewrites the store's file, so that none of their bytes remain in it or in its log. Servers of one directory
+share results; these are deleted with the session whose id they carry. A session that a server has open is not deleted.`,
+  examples: [
+    { line: "plimsoll session rm mcp-shop-0f3a77c2d1", meaning: "one session" },
+    { line: "plimsoll session rm --older-than 7d", meaning: "sessions that were not used for a week" },
+    { line: "plimsoll session rm --all --dry-run", meaning: "what --all would delete" },
+  ],
+  async run(call) {
+    const { describeUse, removeSessions, unknownSession } = await import("../../clients/prune-store.ts");
+    const { arguments: ids, options: given } = call;
+    const all = given.all === true;
+    const age = given["older-than"];
+    const count = [ids.length > 0, all, age !== undefined].filter(Boolean).length;
+    if (count !== 1) {
+      throw new ContextError("usage", count === 0 ? "no session is named" : "too many choices", {
+        hint: "Name sessions, or use --all or --older-than AGE.",
+      });
+    }
+    const before = age === undefined ? undefined : new Date(Date.now() - readAge(age, "--older-than")).toISOString();
+    const choice = { ids, all, before };
+    const dryRun = call.options["dry-run"] === true;
+    const result = await lookInStore(await storePath(call.options.store, call), (store) =>
+      removeSessions(store, choice, { dryRun, env: call.env }),
+    );
+    const { deleted, kept } = result ?? { deleted: [], kept: [] };
+    if (result === undefined && choice.ids.length > 0) throw unknownSession(choice.ids[0]!, []);
+    const { findAttempts } = await import("../../plans/nebula/attempt-folders.ts");
+    const attempts = choice.all ? await findAttempts(call.env) : undefined;
+    const { ended = [], running = [] } = attempts ?? {};
+    if (!dryRun) await attempts?.removeEnded();
+    for (const { id, pid } of kept) call.output.note(describeUse(id, pid));
+    if (running.length > 0)
+      call.output.note(`${countNoun(running.length, "agent")} still running, so the folders are kept`);
+    const told = deleted.map(({ id, lastUsed, calls }) => ({ id, calls, last_used: lastUsed ?? null }));
+    const json = { dry_run: dryRun, deleted: told, kept, run_folders: ended };
+    return { json, text: renderReport(deleted, { runFolders: ended.length, dryRun }) };
+  },
+});
+
+function renderReport(
+  deleted: readonly StoredSession[],
+  { runFolders, dryRun }: { readonly runFolders: number; readonly dryRun: boolean },
+): string {
+  const verb = dryRun ? "would delete" : "deleted";
+  const lines = deleted.map(({ id, lastUsed, calls }) => {
+    const used = lastUsed === undefined ? "" : `, last used ${shownTime(lastUsed)}`;
+    return `${verb} ${printable(id)} (${countNoun(calls, "call")}${used})`;
+  });
+  if (runFolders > 0) lines.push(`${verb} ${countNoun(runFolders, "run folder")}`);
+  return lines.length === 0 ? "nothing to delete" : lines.join("\n");
 }

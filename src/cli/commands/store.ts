@@ -1,7 +1,17 @@
+import { resolve } from "node:path";
 import type { PruneReport } from "../../clients/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import { countNoun, formatNumber, printable, readAge, shownTime } from "../../core/text/index.ts";
-import { loadConfig, lookInStore, renderTable, shownStore, storePath } from "../../host/index.ts";
+import {
+  exists,
+  isStoreAddress,
+  loadConfig,
+  lookInStore,
+  openStore,
+  renderTable,
+  shownStore,
+  storePath,
+} from "../../host/index.ts";
 import { type Command, type CommandGroup, defineCommand } from "../command.ts";
 import { storeOptions } from "../shared-options.ts";
 
@@ -20,7 +30,7 @@ export const storeCommand: CommandGroup = {
     {
       name: "migrate",
       summary: "copy a store to another place, such as a file to PostgreSQL, and compare both",
-      load: async () => (await import("./store-migrate.ts")).migrateCommand,
+      load: async () => migrateCommand,
     },
   ],
   examples: [
@@ -46,7 +56,7 @@ of yours. Bytes of deleted values stay in a file until it is rewritten, which se
   async run(call) {
     const place = await storePath(call.options.store, call);
     const shown = shownStore(place, call.cwd, call.env);
-    const { readStats } = await import("../../host/store/store-stats.ts");
+    const { readStats } = await import("../../host/store/copy-store.ts");
     const found = await lookInStore(place, readStats);
     if (found === undefined) call.output.note(`there is no store in ${shown} yet`);
     const { size, kinds } = found ?? { size: 0, kinds: [] };
@@ -170,3 +180,51 @@ function renderPrune(report: PruneReport, dryRun: boolean): string {
   if (report.events > 0) lines.push(`${verb} ${countNoun(report.events, "event")} of calls`);
   return lines.length === 0 ? "nothing to delete" : lines.join("\n");
 }
+
+const migrateCommand: Command = defineCommand({
+  options: {
+    from: { value: "PLACE", summary: "file or address of the store to copy" },
+    to: { value: "PLACE", summary: "file or address of the new store, which must be empty" },
+  },
+  details: `Copies all records and streams with their times, then reads both stores and compares every value. The source
+stays as it is. If a program writes to it during the copy, the comparison fails and says so. From PostgreSQL, it copies
+the namespace of the address. Revisions are new, because nothing outside of a running program keeps them.`,
+  examples: [
+    {
+      line: "plimsoll store migrate --from ~/.local/state/plimsoll/state.db --to postgres://plimsoll@db/team",
+      meaning: "from a file to PostgreSQL",
+    },
+    { line: "plimsoll store migrate --from postgres://plimsoll@db/team --to state.db", meaning: "and back" },
+  ],
+  async run(call) {
+    const { options, cwd, env, output } = call;
+    const readPlace = (name: "from" | "to"): string => {
+      const place = options[name];
+      if (place === undefined) {
+        throw new ContextError("usage", `--${name} is missing`, { hint: "Name a file or postgres://…" });
+      }
+      return isStoreAddress(place) ? place : resolve(cwd, place);
+    };
+    const [from, to] = [readPlace("from"), readPlace("to")];
+    if (!isStoreAddress(from) && !(await exists(from))) {
+      throw new ContextError("unreadable_input", "there is no such store", { file: shownStore(from, cwd, env) });
+    }
+    const { compareStores, copyStore, refuseFilled } = await import("../../host/store/copy-store.ts");
+    const source = await openStore({ place: from });
+    try {
+      const target = await openStore({ place: to });
+      try {
+        await refuseFilled(target, shownStore(to, cwd, env));
+        const copied = await copyStore(source, target, output.progress);
+        await compareStores(source, target, output.progress);
+        const { records, entries, characters } = copied;
+        const text = `copied ${countNoun(records, "record")} and ${formatNumber(entries)} entries (${formatNumber(characters)} characters) to ${printable(shownStore(to, cwd, env))}; both stores have the same values`;
+        return { json: { from: shownStore(from, cwd, env), to: shownStore(to, cwd, env), ...copied }, text };
+      } finally {
+        await target.close();
+      }
+    } finally {
+      await source.close();
+    }
+  },
+});

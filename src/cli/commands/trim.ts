@@ -241,7 +241,7 @@ function inRequest(path: string, key: MessagesKey): string {
 
 /** Reads messages, system text and tools. Tools come from the request or from a file. */
 async function readRequestParts(input: MessagesInput, { options, cwd }: TrimCall): Promise<TrimRequest> {
-  const { readInputMessages, readSystem, readToolsFile } = await import("../../host/files/request-parts.ts");
+  const { readInputMessages, readSystem, readToolsFile } = await import("../../host/files/messages-file.ts");
   const { request = {} } = input;
   const own = request.tools ?? undefined;
   if (options.tools !== undefined && own !== undefined) {

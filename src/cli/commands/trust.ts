@@ -2,7 +2,6 @@ import { resolve } from "node:path";
 import { usageError } from "../../core/errors.ts";
 import { countNoun, printable } from "../../core/text/index.ts";
 import {
-  type Environment,
   exists,
   homeDirectory,
   openDirectory,
@@ -43,7 +42,21 @@ in CI.`,
     const { options, env } = call;
     if (options.list === true && options.revoke === true)
       throw usageError("--list and --revoke cannot be used together");
-    if (options.list === true) return listTrusted(env);
+    if (options.list === true) {
+      const projects = (await trustRecord.read(env)).map(({ path, settings, trustedAt }) => ({
+        path,
+        trustedAt,
+        settings: settings.map(({ file, key, value }) => ({ file, key, value })),
+      }));
+      const lines = projects.flatMap(({ path, settings, trustedAt }) => [
+        `${printable(path)}, trusted ${trustedAt}`,
+        ...renderTable(
+          settings.map(({ file, key, value }) => [file, key, value].map(printable)),
+          ["left", "left", "left"],
+        ).map((line) => `  ${line}`),
+      ]);
+      return { json: projects, text: lines.length === 0 ? "You trust no project." : lines.join("\n") };
+    }
     const [named = "."] = call.arguments;
     const folder = resolve(call.cwd, named);
     // A missing folder can be revoked by its path. A typo must not revoke the project around it.
@@ -97,20 +110,4 @@ async function revoke(root: string, { env }: Call): Promise<CommandResult> {
   const revoked = await trustRecord.revoke({ root, env });
   const text = revoked ? `${printable(root)} is no longer trusted.` : `${printable(root)} was not trusted.`;
   return { json: { path: root, revoked }, text };
-}
-
-async function listTrusted(env: Environment): Promise<CommandResult> {
-  const projects = (await trustRecord.read(env)).map(({ path, settings, trustedAt }) => ({
-    path,
-    trustedAt,
-    settings: settings.map(({ file, key, value }) => ({ file, key, value })),
-  }));
-  const lines = projects.flatMap(({ path, settings, trustedAt }) => [
-    `${printable(path)}, trusted ${trustedAt}`,
-    ...renderTable(
-      settings.map(({ file, key, value }) => [file, key, value].map(printable)),
-      ["left", "left", "left"],
-    ).map((line) => `  ${line}`),
-  ]);
-  return { json: projects, text: lines.length === 0 ? "You trust no project." : lines.join("\n") };
 }

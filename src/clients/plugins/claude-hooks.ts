@@ -227,7 +227,15 @@ async function shortenResult(hook: Hook, state: ClaudeState): Promise<ShorterAns
   if (admitted === undefined || !(await hasBases(hook, admitted.bases ?? [], state))) return undefined;
   noteBases(hook, admitted, state);
   if (!isOnePiece || !hasModule) return shown.replace(admitted);
-  state.completions.set(callId, createCompletion({ sessionId, agentId }, admitted.text));
+  const context = { sessionId, agentId };
+  let kept = (): void => {};
+  const whenKept = new Promise<void>((resolve) => {
+    kept = resolve;
+  });
+  state.completions.set(callId, { context, text: admitted.text, until: Date.now() + 400, whenKept, kept });
+  // The module replaces exactly this text. If it does not, the model can make the same call again and gets the
+  // whole result.
+  const hookNote = "[plimsoll shortens this result. To see it, make the same call again.]";
   return shown.replace({ ...admitted, text: hookNote });
 }
 
@@ -255,23 +263,11 @@ function isParallel({ sessionId, agentId = "", milliseconds }: Hook, { lastResul
 /** Tools whose input is text of files. */
 const writers = new Set(["Edit", "Write", "MultiEdit", "NotebookEdit"]);
 
-/** The module replaces exactly this text. If it does not, the model can make the same call again and gets the whole result. */
-const hookNote = "[plimsoll shortens this result. To see it, make the same call again.]";
-
 /** How many milliseconds after our answer the conversation has the text. The client takes longer for a result that its
  *  module changes. */
 const keptMs = 10;
 /** After this many texts in a row that the module did not fetch, the hook shortens Read without it. */
 const maxLost = 3;
-
-function createCompletion(context: PluginContext, text: string): Completion {
-  let kept = (): void => {};
-  const whenKept = new Promise<void>((resolve) => {
-    kept = resolve;
-  });
-  // The module asks at once and waits 400 ms for the answer.
-  return { context, text, until: Date.now() + 400, whenKept, kept };
-}
 
 /** Forgets contexts whose module did not fetch a text in time. The model may not have seen the text, so the same call again
  *  must return the whole result. */

@@ -75,6 +75,9 @@ export function register(on: On): void {
   on("session.append", { door, message: { content: { is_error: true, content: longText } } }, shorten);
   for (const tool of otherTools)
     on("session.append", { door, origin: { tool }, message: { content: { content: longText } } }, shortenOther);
+  // The note that the hook leaves in a result of Read, with the line number that the client adds. It is a constant
+  // because the client compares texts at once, but takes 2 ms for a regular expression.
+  const hookNote = "1\t[plimsoll shortens this result. To see it, make the same call again.]";
   on(
     "session.append",
     {
@@ -91,9 +94,6 @@ export function register(on: On): void {
 /** Install writes its options into this line. With no number of images, all are sent. */
 const chosen: Readonly<{ trims: boolean; images: number }> = { trims: true, images: 0 };
 
-/** The note that the hook leaves in a result of Read, with the line number that the client adds. It is a constant because
- *  the client compares texts at once, but takes 2 ms for a regular expression. */
-const hookNote = "1\t[plimsoll shortens this result. To see it, make the same call again.]";
 /** Shorter results are never edited. */
 const longText = textWith(/^[\s\S]{600}/);
 /** Tools with long answers that the hook after each tool cannot change (2.1.325). Each has a pattern of its own: one pattern
@@ -221,6 +221,10 @@ async function changeRequest($: Client, request: Request, next: Next<Request>): 
 let refusals = 0;
 
 async function reduceRequest($: Client, request: Request): Promise<Request | undefined> {
+  // Models that do not tie thinking to what comes before it. `bindsThinking` has the table; a test compares the
+  // two.
+  const bindsNothing =
+    /claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-[34](?!\d)|mythos-preview|(?:opus|sonnet|fable|mythos)-5(?![-.]?\d{1,2}(?!\d)))/;
   try {
     const body = JSON.parse(String(request.init.body));
     const kept: readonly Message[] =
@@ -276,10 +280,6 @@ function findOldImages(messages: readonly Message[]): LeftOutImages {
   const rounds = Math.max(0, Math.floor(calls.length / chosen.images) - 1);
   return { old: new Set(calls.slice(0, rounds * chosen.images)), since: calls[(rounds + 1) * chosen.images - 1] };
 }
-
-/** Models that do not tie thinking to what comes before it. `bindsThinking` has the table; a test compares the two. */
-const bindsNothing =
-  /claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-[34](?!\d)|mythos-preview|(?:opus|sonnet|fable|mythos)-5(?![-.]?\d{1,2}(?!\d)))/;
 
 /** Returns the signatures of the thinking that was made with images which are left out now. */
 function findUnboundThinking(messages: readonly Message[], { old, since }: LeftOutImages): ReadonlySet<string> {

@@ -28,8 +28,20 @@ export function readClaudeResult(tool: string, response: unknown): ShownResult |
   switch (tool) {
     case "Read":
       return readFile(fields);
-    case "Bash":
-      return readOutput(fields);
+    case "Bash": {
+      // The client leaves out white space at both ends. Above 30,000 characters the hook gets the beginning of the
+      // output, and a file has all of it.
+      const { isImage, structuredContent, stdout, stderr } = fields;
+      if (isImage === true || Array.isArray(structuredContent) || typeof stdout !== "string") return undefined;
+      const shown = readField({ ...fields, stdout: stderr === "" ? stdout.trim() : stdout.trimStart() }, "stdout");
+      if (shown === undefined || typeof fields.persistedOutputPath !== "string") return shown;
+      const { persistedOutputPath, persistedOutputSize: _, stdoutHoldsOutputEnd: __, ...rest } = fields;
+      return {
+        text: shown.text,
+        wholeFile: persistedOutputPath,
+        replace: (admitted) => ({ output: { ...rest, stdout: admitted.text } }),
+      };
+    }
     // In its other modes, and in the answer of a sub-agent, the client adds lines or spaces of its own.
     case "Grep":
       return fields.mode === "content" ? readField(fields, "content") : undefined;
@@ -91,21 +103,6 @@ function readField(fields: Fields, name: string): ShownResult | undefined {
   const text = fields[name];
   if (typeof text !== "string") return undefined;
   return { text, replace: (admitted) => ({ output: { ...fields, [name]: admitted.text } }) };
-}
-
-/** The client leaves out white space at both ends. Above 30,000 characters the hook gets the beginning of the output, and a
- *  file has all of it. */
-function readOutput(fields: Fields): ShownResult | undefined {
-  const { isImage, structuredContent, stdout, stderr } = fields;
-  if (isImage === true || Array.isArray(structuredContent) || typeof stdout !== "string") return undefined;
-  const shown = readField({ ...fields, stdout: stderr === "" ? stdout.trim() : stdout.trimStart() }, "stdout");
-  if (shown === undefined || typeof fields.persistedOutputPath !== "string") return shown;
-  const { persistedOutputPath, persistedOutputSize: _, stdoutHoldsOutputEnd: __, ...rest } = fields;
-  return {
-    text: shown.text,
-    wholeFile: persistedOutputPath,
-    replace: (admitted) => ({ output: { ...rest, stdout: admitted.text } }),
-  };
 }
 
 function readFile(fields: Fields): ShownResult | undefined {

@@ -120,7 +120,18 @@ export interface ChangeSettings {
 export async function changePlugin(client: PluginClient, options: ChangeSettings): Promise<PluginChange[]> {
   const { action, place, settings, dryRun } = options;
   const { root, env } = place;
-  refuseUnsupported(client, options);
+  const plugin = `the plugin of ${client.id}`;
+  if (settings.trim !== undefined && client.canTrim !== true)
+    throw usageError(`${plugin} does not trim histories`, "Leave out --trim.");
+  if (settings.images !== undefined && client.canLeaveOutImages !== true)
+    throw usageError(`${plugin} cannot change images that were sent before`, "Leave out --images.");
+  if (settings.guard === true && client.canGuard !== true)
+    throw usageError(`${plugin} has no spend guard`, "Leave out --guard.");
+  if (!hasScope(client, place))
+    throw usageError(
+      `${client.id} loads no plugins from a ${place.scope}`,
+      `Use --scope ${client.scopes?.join(" or ")}.`,
+    );
   const files = await client.files(place, settings);
   const attempt = async (file: PluginFile, isTrial: boolean): Promise<PluginChange> => {
     const plan = (current: string | undefined) => {
@@ -146,21 +157,6 @@ export async function changePlugin(client: PluginClient, options: ChangeSettings
     if (reports.at(-1)?.problem !== undefined) break;
   }
   return reports;
-}
-
-function refuseUnsupported(client: PluginClient, { place, settings }: ChangeSettings): void {
-  const plugin = `the plugin of ${client.id}`;
-  if (settings.trim !== undefined && client.canTrim !== true)
-    throw usageError(`${plugin} does not trim histories`, "Leave out --trim.");
-  if (settings.images !== undefined && client.canLeaveOutImages !== true)
-    throw usageError(`${plugin} cannot change images that were sent before`, "Leave out --images.");
-  if (settings.guard === true && client.canGuard !== true)
-    throw usageError(`${plugin} has no spend guard`, "Leave out --guard.");
-  if (!hasScope(client, place))
-    throw usageError(
-      `${client.id} loads no plugins from a ${place.scope}`,
-      `Use --scope ${client.scopes?.join(" or ")}.`,
-    );
 }
 
 function hasScope({ scopes }: PluginClient, { scope }: PluginPlace): boolean {

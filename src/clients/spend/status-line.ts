@@ -67,10 +67,6 @@ function readInput(): string {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** A first run may find hundreds of megabytes. It must not take longer than the client waits. */
-const maxBytes = 16_000_000;
-const maxListAgeMs = 10_000;
-
 export async function statusLine(
   input: string,
   { env, now }: { readonly env: Environment; readonly now: Date },
@@ -82,6 +78,9 @@ export async function statusLine(
   } catch {
     // The client's input is broken: what the transcripts say is left.
   }
+  // A first run may find hundreds of megabytes. It must not take longer than the client waits.
+  const maxBytes = 16_000_000;
+  const maxListAgeMs = 10_000;
   try {
     const transcript = readText(fields.transcript_path);
     const cwd = readText(fields.cwd) ?? "/";
@@ -117,10 +116,9 @@ function readText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** How many of the newest answers count. */
-const newestAnswers = 10;
-
 function measureCache(fields: Fields, spend: Spend | undefined): Status["cache"] {
+  // How many of the newest answers count.
+  const newestAnswers = 10;
   const newest = (spend?.answers ?? []).slice(-newestAnswers);
   const total = newest.reduce((sum, answer) => sum + answer.total, 0);
   if (total > 0) {
@@ -162,15 +160,14 @@ function readSavedTokens({ session_id }: Fields, env: Environment): number | und
   }
 }
 
-/** The client gives whole seconds, and the transcript has the time at which an answer was written. */
-const maxApartMs = 15_000;
-
 function findLastMiss(fields: Fields, spend: Spend | undefined): Status["lastMiss"] {
   const { last_miss_at, last_miss_cause, misses, miss_recache_tokens } = readFields(fields.prompt_cache);
   const seconds = readNumber(last_miss_at);
   if (seconds === undefined) return undefined;
   const { causes } = readFields(last_miss_cause);
   const measureDistance = (answer: SpentAnswer): number => Math.abs(answer.time - seconds * 1000);
+  // The client gives whole seconds, and the transcript has the time at which an answer was written.
+  const maxApartMs = 15_000;
   const [answer] = (spend?.answers ?? [])
     .filter((each) => measureDistance(each) <= maxApartMs && each.write5m + each.write1h > 0)
     .sort((left, right) => measureDistance(left) - measureDistance(right));

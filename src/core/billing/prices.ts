@@ -196,14 +196,13 @@ export interface CacheRules {
   readonly stepTokens: number;
   /** Counted from the start of the request that wrote or read. `5m` is the short lifetime of any provider, `1h` the
    *  long one. */
-  readonly lifetimeMs: Lifetimes;
+  readonly lifetimeMs: Readonly<Record<Ttl, number>>;
   /** Whether the provider promises no hits, so that a read is an assumption. */
   readonly isAssumed: boolean;
 }
 
 /** The lifetime that a breakpoint asks for. */
 export type Ttl = "5m" | "1h";
-export type Lifetimes = Readonly<Record<Ttl, number>>;
 
 const minute = 60_000;
 const hour = 60 * minute;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bindsThinking } from "./binds-thinking.ts";
+import { bindsThinking } from "./bound-prefix.ts";
 
 const bound = ["fable-5-1", "mythos-5-1", "fable-5-2", "mythos-5-2", "opus-5-5", "sonnet-5-5", "haiku-5-5"];
 const older = [

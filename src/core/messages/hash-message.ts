@@ -70,18 +70,15 @@ function addValue(hash: HashSequence, value: unknown, depth: number): void {
   if (typeof value === "string") {
     hash.addWord(kinds.text);
     hash.addText(value);
-  } else if (typeof value !== "object" || value === null) addScalar(hash, value);
-  else if (depth > maxDepth)
+  } else if (typeof value !== "object" || value === null) {
+    hash.addWord(kinds.scalar);
+    // As in JSON: -0 is 0, and NaN, infinity and undefined are null.
+    const isValue = typeof value === "boolean" || typeof value === "bigint" || Number.isFinite(value);
+    hash.addText(isValue ? String(value) : "null");
+  } else if (depth > maxDepth)
     throw new ContextError("invalid_message", `message is nested more than ${maxDepth} levels deep`);
   else if (Array.isArray(value)) addList(hash, value, depth + 1);
   else addObject(hash, value, depth + 1);
-}
-
-function addScalar(hash: HashSequence, value: unknown): void {
-  hash.addWord(kinds.scalar);
-  // As in JSON: -0 is 0, and NaN, infinity and undefined are null.
-  const isValue = typeof value === "boolean" || typeof value === "bigint" || Number.isFinite(value);
-  hash.addText(isValue ? String(value) : "null");
 }
 
 function addList(hash: HashSequence, values: readonly unknown[], depth: number): void {

@@ -1,5 +1,4 @@
-export { bindsThinking } from "./binds-thinking.ts";
-export { type BindingChange, type BoundParts, findBindingChange } from "./bound-prefix.ts";
+export { type BindingChange, type BoundParts, bindsThinking, findBindingChange } from "./bound-prefix.ts";
 export { filesOf, inputOf, noteIn, replacedIn, subjectKeys, subjectOf, textsIn, textsOf } from "./call-input.ts";
 export { countMessages, countSystem, countTools } from "./count-messages.ts";
 export type { CountOptions, SealedCounting } from "./count-parts.ts";

@@ -6,7 +6,15 @@ import { createHash } from "../crypto.ts";
 /** Returns the id of what these facts identify: 16 base32 characters, 80 bits. Pass at least one fact that no file can
  *  know, such as the provider's id of a call, so that a file cannot contain the id. */
 export function createOriginalId(facts: readonly (string | number)[]): string {
-  return base32(createHash("sha256").update(JSON.stringify(facts)).digest().subarray(0, 10));
+  const bytes = createHash("sha256").update(JSON.stringify(facts)).digest().subarray(0, 10);
+  let [text, bits, value] = ["", 0, 0];
+  const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
+  for (const byte of bytes) {
+    value = (value << 8) | byte;
+    for (bits += 8; bits >= 5; bits -= 5) text += alphabet[(value >>> (bits - 5)) & 31];
+    value &= 31;
+  }
+  return text;
 }
 
 /** Returns the mark of a conversation, which stands in all notes about its results: 4 base32 characters. The seed is a
@@ -29,14 +37,3 @@ export function isOriginalId(text: string): boolean {
 export const originalIdPattern = "(?:[a-z2-7]{16}|[a-z2-7]{10}|r\\d{1,8})";
 
 const idForm = new RegExp(`^${originalIdPattern}$`);
-const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
-
-function base32(bytes: Uint8Array): string {
-  let [text, bits, value] = ["", 0, 0];
-  for (const byte of bytes) {
-    value = (value << 8) | byte;
-    for (bits += 8; bits >= 5; bits -= 5) text += alphabet[(value >>> (bits - 5)) & 31];
-    value &= 31;
-  }
-  return text;
-}

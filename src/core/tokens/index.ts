@@ -13,6 +13,4 @@ export {
   createDraftCounter,
   plainCounter,
 } from "./create-counter.ts";
-
-export { type Family, families, familyOfModel } from "./families.ts";
-export { findModelRow, isClaude, normaliseModel } from "./model-name.ts";
+export { type Family, families, familyOfModel, findModelRow, isClaude, normaliseModel } from "./families.ts";

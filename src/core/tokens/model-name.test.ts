@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findModelRow, isClaude, normaliseModel } from "./model-name.ts";
+import { findModelRow, isClaude, normaliseModel } from "./families.ts";
 
 const spellings: Readonly<Record<string, readonly string[]>> = {
   "claude-opus-5.5": [

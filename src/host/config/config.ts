@@ -61,7 +61,8 @@ export interface Config {
   readonly guard: {
     readonly session_usd?: number | undefined;
     readonly day_usd?: number | undefined;
-    readonly on_limit: OnLimit;
+    /** Ask a person, or refuse the tool call. */
+    readonly on_limit: "ask" | "deny";
   };
   readonly store: string;
   /** For how long state is kept after its last use: `30d`. Undefined keeps it. */
@@ -85,9 +86,6 @@ export type OnOverflow = (typeof onOverflows)[number];
 
 /** Whether `inject --check` fails if packs were dropped for a budget. */
 export type OnDrop = "fail" | "warn";
-
-/** What the spend guard does at a limit: ask a person, or refuse the tool call. */
-type OnLimit = "ask" | "deny";
 
 /** What an agent may do without a question: read files; also change files; also run any command. */
 export const allowLevels = ["read", "edit", "all"] as const;

@@ -3,8 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { z } from "zod";
 import { loadPackSchemas } from "../../rules/packs/index.ts";
 import { configSchema } from "./config-file.ts";
-import { acceptShape, readKnownShape, type ShapeName } from "./known-shape.ts";
-import { readPlainYaml } from "./plain-yaml.ts";
+import { acceptShape, readKnownShape, readPlainYaml, type ShapeName } from "./known-shape.ts";
 import { readYaml } from "./read-yaml.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 20_000 : 200;

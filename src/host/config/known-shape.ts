@@ -3,7 +3,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isPlainObject } from "../../core/text/index.ts";
-import { type PlainYaml, readPlainYaml } from "./plain-yaml.ts";
 
 /** The schemas that say all that zod checks. A schema with defaults of its own would not. */
 export type ShapeName = "config" | "pack" | "samples" | "known-errors" | "learning" | "profile";
@@ -112,4 +111,187 @@ const schemas = new Map<ShapeName, JsonSchema | undefined>();
 function readSchema(name: ShapeName): JsonSchema | undefined {
   const path = fileURLToPath(new URL(`../../../schemas/${name}.schema.json`, import.meta.url));
   return existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : undefined;
+}
+
+/** Reads the YAML that most people write, without the YAML library: keys, lists and texts of one line each. The library
+ *  takes longer to load than the rest of a short command. */
+
+export interface PlainYaml {
+  /** Plain data, the same as the library's. */
+  readonly input: Readonly<Record<string, unknown>>;
+  /** Returns the line of a key, or of the nearest key around it. 1-based. */
+  lineOf(path: readonly PropertyKey[]): number;
+}
+
+/** Returns `undefined` for everything that needs the library: mistakes, texts of several lines, anchors, tags,
+ *  escapes, lists of mappings, and every value whose type is not plain at first sight. */
+export function readPlainYaml(text: string): PlainYaml | undefined {
+  const maxLength = 64 * 1024;
+  // Control characters, tabs and carriage returns, and characters that the library or a person may take for white
+  // space.
+  const unusual = /[^\n\x20-\x7e\u00a1-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff]/;
+  if (text.length > maxLength || unusual.test(text)) return undefined;
+  const lines: Line[] = [];
+  for (const [index, content] of text.split("\n").entries()) {
+    const start = content.search(/[^ ]/);
+    if (start >= 0 && content[start] !== "#")
+      lines.push({ number: index + 1, indent: start, text: content.slice(start) });
+  }
+  try {
+    const root = readMapping({ lines, at: 0 }, { indent: 0, depth: 0 });
+    if (lines.length === 0) return undefined;
+    return { input: root.value as PlainYaml["input"], lineOf: (path) => lineAt(root, path) };
+  } catch (error) {
+    if (error === notPlain) return undefined;
+    throw error;
+  }
+}
+
+const maxDepth = 8;
+const notPlain: unique symbol = Symbol("not plain YAML");
+
+interface Line {
+  readonly number: number;
+  readonly indent: number;
+  readonly text: string;
+}
+
+interface Lines {
+  readonly lines: readonly Line[];
+  at: number;
+}
+
+/** A value with its line, and the nodes inside it. */
+interface PlainNode {
+  readonly value: unknown;
+  readonly line: number;
+  readonly below?: ReadonlyMap<string, PlainNode> | undefined;
+}
+
+interface Level {
+  readonly indent: number;
+  readonly depth: number;
+}
+
+const itemLine = /^- +(.*)$/;
+
+/** Reads the keys of one indentation. Only a line that closes the mapping may follow them. */
+function readMapping(source: Lines, { indent, depth }: Level): PlainNode {
+  const keyLine = /^(?:([A-Za-z][\w.-]*)|"([^"\\]+)"):(?: +(.*))?$/;
+  const below = new Map<string, PlainNode>();
+  const first = source.lines[source.at]?.number ?? 1;
+  for (let line = source.lines[source.at]; line !== undefined; line = source.lines[source.at]) {
+    if (line.indent < indent && depth > 0) break;
+    const [, word, quoted, rest = ""] = (line.indent === indent && keyLine.exec(line.text)) || refuse();
+    const key = word ?? quoted ?? refuse();
+    if (below.has(key) || key === "__proto__" || isConstant(word)) refuse();
+    source.at++;
+    const isOpen = rest === "" || rest.startsWith("#");
+    const node = isOpen ? readBelow(source, { indent, depth: depth + 1 }) : readRest(rest, line.number, depth + 1);
+    below.set(key, { ...node, line: line.number });
+  }
+  const entries = [...below].map(([key, { value }]) => [key, value] as const);
+  return { value: Object.fromEntries(entries), line: first, below };
+}
+
+/** Reads the value of a key that has none on its own line. A list may start at the key's indentation. */
+function readBelow(source: Lines, { indent, depth }: Level): PlainNode {
+  const next = source.lines[source.at];
+  if (next === undefined || next.indent < indent || depth > maxDepth) refuse();
+  if (itemLine.test(next.text)) {
+    const nodes: PlainNode[] = [];
+    for (let line = source.lines[source.at]; line !== undefined; line = source.lines[source.at]) {
+      const [, rest] = (line.indent === next.indent && itemLine.exec(line.text)) || [];
+      if (rest === undefined && line.indent > next.indent) refuse();
+      if (rest === undefined) break;
+      nodes.push(readRest(rest, line.number, 1));
+      source.at++;
+    }
+    return createList(nodes, nodes[0]!.line);
+  }
+  return next.indent > indent ? readMapping(source, { indent: next.indent, depth }) : refuse();
+}
+
+function createList(nodes: readonly PlainNode[], line: number): PlainNode {
+  return { value: nodes.map(({ value }) => value), line, below: new Map(nodes.map((node, at) => [String(at), node])) };
+}
+
+/** Reads a value up to the end of its line. */
+function readRest(rest: string, line: number, depth: number): PlainNode {
+  if (/^["'[{]/.test(rest)) {
+    const flow = { text: rest, at: 0, line };
+    const node = readFlow(flow, depth);
+    if (!/^ *(?: #.*)?$/.test(rest.slice(flow.at))) refuse();
+    return node;
+  }
+  const comment = rest.indexOf(" #");
+  return { value: parseScalar((comment < 0 ? rest : rest.slice(0, comment)).replace(/ +$/, "")), line };
+}
+
+interface Flow {
+  readonly text: string;
+  at: number;
+  readonly line: number;
+}
+
+function readFlow(flow: Flow, depth: number): PlainNode {
+  if (depth > maxDepth) refuse();
+  if (take(flow, /\[ */y) !== undefined) {
+    const nodes: PlainNode[] = [];
+    if (take(flow, /\]/y) !== undefined) return createList(nodes, flow.line);
+    do nodes.push(readFlow(flow, depth + 1));
+    while (take(flow, / *, +/y) !== undefined);
+    return take(flow, / *\]/y) === undefined ? refuse() : createList(nodes, flow.line);
+  }
+  if (take(flow, /\{ */y) !== undefined) return readFlowPairs(flow, depth);
+  const [, double, single] = take(flow, /"([^"\\]*)"|'([^']*)'/y) ?? [];
+  const value = double ?? single ?? parseScalar((take(flow, /\w[\w./@+-]*/y) ?? refuse())[0]);
+  return { value, line: flow.line };
+}
+
+function readFlowPairs(flow: Flow, depth: number): PlainNode {
+  const below = new Map<string, PlainNode>();
+  if (take(flow, /\}/y) === undefined) {
+    do {
+      const [, word, quoted] = take(flow, /(?:([A-Za-z][\w.-]*)|"([^"\\]+)"): +/y) ?? refuse();
+      const key = word ?? quoted ?? refuse();
+      if (below.has(key) || key === "__proto__" || isConstant(word)) refuse();
+      below.set(key, readFlow(flow, depth + 1));
+    } while (take(flow, / *, +/y) !== undefined);
+    if (take(flow, / *\}/y) === undefined) refuse();
+  }
+  return { value: Object.fromEntries([...below].map(([key, { value }]) => [key, value])), line: flow.line, below };
+}
+
+function take(flow: Flow, pattern: RegExp): RegExpExecArray | undefined {
+  pattern.lastIndex = flow.at;
+  const found = pattern.exec(flow.text) ?? undefined;
+  if (found !== undefined) flow.at += found[0].length;
+  return found;
+}
+
+/** A word that YAML 1.2 takes for a constant, in any writing. */
+function isConstant(word: string | undefined): boolean {
+  return word !== undefined && /^(?:true|false|null)$/i.test(word);
+}
+
+function parseScalar(text: string): string | number | boolean {
+  if (text === "true" || text === "false") return text === "true";
+  if (/^(?:0|[1-9]\d{0,14}|\d{1,9}\.\d{1,9})$/.test(text)) return Number(text);
+  const isText = /^[A-Za-z]/.test(text) && !/:(?: |$)/.test(text) && !isConstant(text);
+  return isText ? text : refuse();
+}
+
+function refuse(): never {
+  throw notPlain;
+}
+
+function lineAt(root: PlainNode, path: readonly PropertyKey[]): number {
+  let node = root;
+  for (const part of path) {
+    const next = node.below?.get(String(part));
+    if (next === undefined) break;
+    node = next;
+  }
+  return node.line;
 }

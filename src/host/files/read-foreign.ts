@@ -34,12 +34,6 @@ interface ForeignOptions {
   readonly maxMs?: number | undefined;
 }
 
-/** An open regular file. Close its descriptor. */
-interface ForeignFile {
-  readonly descriptor: number;
-  readonly stats: Stats;
-}
-
 const maxForeignBytes = 5 * 1024 * 1024;
 
 /** Returns the bytes of a regular file, or the reason why not. Waits for the disk: going to another thread several
@@ -87,7 +81,10 @@ export function readForeignBytes(path: string, options: ForeignOptions = {}): st
 
 /** Opens a regular file. First looks where the path leads, because opening a device can have effects. Looks again at
  *  what was opened, because the path may lead elsewhere by then. */
-export function openForeign(path: string | Buffer, { within, refuseLink }: ForeignOptions = {}): ForeignFile | Unread {
+export function openForeign(
+  path: string | Buffer,
+  { within, refuseLink }: ForeignOptions = {},
+): { readonly descriptor: number; readonly stats: Stats } | Unread {
   let descriptor: number | undefined;
   try {
     if (refuseLink === true && lstatSync(path).isSymbolicLink())

@@ -5,12 +5,7 @@ import { type FileHandle, open, readdir, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 
-export type TextRead = Text | Unread;
-
-export interface Text {
-  text: string;
-  bytes: number;
-}
+export type TextRead = { text: string; bytes: number } | Unread;
 
 export interface Unread {
   reason: string;

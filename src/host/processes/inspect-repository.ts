@@ -241,14 +241,13 @@ async function foreignGitDirectory({ toplevel, real, shared, pointsBack }: GitDi
     ? real === join(toplevel, ".git")
     : pointsBack || (await isLinkedWorktree(real, toplevel));
   const isShared = shared === real || dirname(real) === join(shared, "worktrees");
+  const foreign =
+    "its .git leads to a directory that does not name this work tree (set core.worktree there, or safe.directory)";
   if (!isOwn || !isShared) return foreign;
   const places = [...new Set([real, shared])];
   const link = places.map((place) => linkOut(place, places)).find((each) => each !== undefined);
   return link && `${JSON.stringify(link)} in its .git is a link out of it`;
 }
-
-const foreign =
-  "its .git leads to a directory that does not name this work tree (set core.worktree there, or safe.directory)";
 
 /** A directory made by `git worktree add` names its work tree. */
 async function isLinkedWorktree(gitDirectory: string, toplevel: string): Promise<boolean> {

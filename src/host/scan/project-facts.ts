@@ -122,23 +122,6 @@ function memberOfJson(text: string, ...keys: readonly string[]): string | undefi
   }
 }
 
-/** Returns the texts directly inside the outermost element, by tag. */
-function membersOfXml(text: string): Map<string, string> {
-  const members = new Map<string, string>();
-  const withoutComments = text.split("<!--").map((part, index) => (index === 0 ? part : (part.split("-->")[1] ?? "")));
-  let depth = 0;
-  // The lookahead prevents trying a tag without an end at every length.
-  const tags = withoutComments.join("").matchAll(/<(\/?)([a-z][\w.:-]*)(?![\w.:-])([^<>]*)>([^<]*)/gi);
-  for (const [, slash, tag = "", attributes, content = ""] of tags) {
-    if (slash === "/") depth--;
-    else {
-      if (depth === 1 && !members.has(tag)) members.set(tag, content.trim());
-      if (!attributes?.endsWith("/")) depth++;
-    }
-  }
-  return members;
-}
-
 /** One language of a project, with the facts from its manifest. Add a language as a line in `detectors`. */
 interface Stack {
   /** The project's name in the manifest. */
@@ -244,7 +227,19 @@ async function detectPython({ has, read }: Root): Promise<Stack | undefined> {
 
 /** `group:artifact` of the project itself. */
 function mavenName(text: string): string | undefined {
-  const own = membersOfXml(text);
+  // The texts directly inside the outermost element, by tag.
+  const own = new Map<string, string>();
+  const withoutComments = text.split("<!--").map((part, index) => (index === 0 ? part : (part.split("-->")[1] ?? "")));
+  let depth = 0;
+  // The lookahead prevents trying a tag without an end at every length.
+  const tags = withoutComments.join("").matchAll(/<(\/?)([a-z][\w.:-]*)(?![\w.:-])([^<>]*)>([^<]*)/gi);
+  for (const [, slash, tag = "", attributes, content = ""] of tags) {
+    if (slash === "/") depth--;
+    else {
+      if (depth === 1 && !own.has(tag)) own.set(tag, content.trim());
+      if (!attributes?.endsWith("/")) depth++;
+    }
+  }
   const [group, artifact] = [own.get("groupId"), own.get("artifactId")];
   return group === undefined ? artifact : artifact && `${group}:${artifact}`;
 }

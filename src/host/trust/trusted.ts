@@ -1,16 +1,20 @@
 /** The record of trust: for each project, its real path and the hashes of its powerful settings. It is in the user's
- *  state directory, so no repository can bring its own. */
+ *  state directory, so no repository can bring its own. A command stops at settings without trust, or leaves them out
+ *  with a note. */
 import { createHash } from "node:crypto";
 import { chmod, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
-import { isText, listOf, objectOf, readJson } from "../../core/text/index.ts";
-import { type Environment, homeDirectory, stateDirectory } from "../directories.ts";
+import { isText, listOf, objectOf, printable, readJson } from "../../core/text/index.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+import { configDirectory, type Environment, homeDirectory, stateDirectory } from "../directories.ts";
 import { withLock } from "../files/lock.ts";
 import { makeDirectory } from "../files/make-directory.ts";
 import { exists, followLinks } from "../files/paths.ts";
 import { readForeignText } from "../files/read-foreign.ts";
 import { replaceOwnFile } from "../files/replace-file.ts";
+import type { Caller, Output } from "../print/output.ts";
+import { shownPath } from "../print/table.ts";
 import { collectOutput, startGit, withoutPasswords } from "../processes/start-git.ts";
 
 /** A setting of a project that could start a program, read outside the root, reach the network or change costs. */
@@ -210,4 +214,54 @@ async function isAccepted(directory: string, env: Environment): Promise<boolean>
     const named = resolve("/", value.replace(/^~(?=\/)/, homeDirectory(env)));
     return named.endsWith("/*") ? path.startsWith(named.slice(0, -1)) : path === named;
   });
+}
+
+type Place = Pick<Caller, "cwd" | "env">;
+type NotedCaller = Place & { readonly output: Pick<Output, "note"> };
+
+/** Throws if a setting is not trusted. `folder` is the argument for `plimsoll trust`. */
+export function requireTrust(settings: readonly PowerfulSetting[], place: Place, folder?: string): void {
+  const [first, ...rest] = settings;
+  if (first === undefined) return;
+  const lines = rest.map((setting) => `${formatPlace(setting, place)}: ${described(setting)}`);
+  const command = folder === undefined ? "plimsoll trust" : `plimsoll trust ${quoted(folder)}`;
+  throw new ContextError("untrusted", [`${described(first)}. You have not trusted this project`, ...lines].join("\n"), {
+    file: shownPath(first.file, place.cwd, place.env),
+    line: first.line,
+    hint: `Run "${command}" to see and trust its settings, or add --trust to trust them in this run.`,
+  });
+}
+
+function described({ key, value, target }: PowerfulSetting): string {
+  const shown = printable(value);
+  const where = target === undefined || target === value ? "" : ` (that is ${printable(target)})`;
+  return `the project sets ${key} to ${/^[[{]/.test(shown) ? shown : `"${shown}"`}${where}`;
+}
+
+/** Quotes a word for a shell. */
+function quoted(word: string): string {
+  return /^[\w./+:@%,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+function formatPlace({ file, line }: PowerfulSetting, { cwd, env }: Place): string {
+  return `${printable(shownPath(file, cwd, env))}:${line}`;
+}
+
+/** Prints one note with the settings that are left out. */
+export function noteLeftOut(settings: readonly PowerfulSetting[], call: NotedCaller): void {
+  if (settings.length === 0) return;
+  const named = settings.map((setting) => `${setting.key} (${formatPlace(setting, call)})`).join(", ");
+  call.output.note(
+    `left out, because this project is not trusted: ${named}. Run "plimsoll trust" to see and trust its settings.`,
+  );
+}
+
+/** Prints a note that the project's store setting is ignored. */
+export function noteIgnoredStore({ ignoredStore }: LoadedConfig, { cwd, env, output }: NotedCaller): void {
+  if (ignoredStore === undefined) return;
+  const { file, line } = ignoredStore;
+  const own = shownPath(join(configDirectory(env), "config.yaml"), cwd, env);
+  output.note(
+    `${printable(file)}:${line}: store is left out: a project cannot choose where state goes. Set it in ${printable(own)}, with --store or with PLIMSOLL_STORE.`,
+  );
 }

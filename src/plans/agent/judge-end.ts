@@ -108,6 +108,8 @@ function readCodex({ answer, stderr }: AgentEnd): AgentReport | undefined {
   );
   const failed = events.findLast(({ type }) => type === "turn.failed");
   const reason = isPlainObject(failed?.error) ? failed.error.message : undefined;
+  const codexDenials =
+    /codex_sandboxing::violation: .*?resource=(\S+).*?reason=(\S+)|codex_core::tools::router: error=(.*(?:rejected|denied).*)/g;
   const denials = Array.from(stderr.matchAll(codexDenials), ([, resource, reason, error]) =>
     error === undefined ? `${resource} (${reason})` : shorten(error, maxCharacters),
   );
@@ -118,9 +120,6 @@ function readCodex({ answer, stderr }: AgentEnd): AgentReport | undefined {
     failure: failed === undefined ? undefined : shorten(String(reason ?? "the turn failed"), maxCharacters),
   };
 }
-
-const codexDenials =
-  /codex_sandboxing::violation: .*?resource=(\S+).*?reason=(\S+)|codex_core::tools::router: error=(.*(?:rejected|denied).*)/g;
 
 /** Anthropic counts cached tokens beside `input_tokens`, OpenAI among them and under another name. */
 function readUsage(value: unknown): AgentUsage | undefined {

@@ -80,13 +80,23 @@ interface RunningAgent {
   elapsedMs(): number;
 }
 
-/** Also the delay of an interrupt. Listeners of many agents on one signal would make Node warn of a leak. */
-const pollMs = 25;
-
 /** Never rejects: if its folder is gone, the agent counts as lost. */
 export async function watchAgent(agent: RunningAgent, limits: AgentLimits): Promise<AgentEnd> {
+  // Also the delay of an interrupt. Listeners of many agents on one signal would make Node warn of a leak.
+  const pollMs = 25;
   try {
-    return await waitForEnd(agent, limits);
+    const relay = createRelay(agent.attempt, limits);
+    const pause = createPause(agent);
+    let outcome = look(agent, limits);
+    for (; outcome === undefined; outcome = look(agent, limits)) {
+      relay();
+      await pause(Math.min(pollMs, limits.timeoutMs - agent.elapsedMs()));
+    }
+    const seconds = Math.max(0, Math.round(agent.elapsedMs())) / 1000;
+    if (outcome === "completed") outcome = await waitForOutput(agent, { pause, ...limits });
+    if (outcome !== "completed" && !agent.hasEnded()) await endGroup(agent);
+    relay();
+    return { ...describeEnd(outcome, agent.attempt, limits), seconds };
   } catch (error) {
     if (!agent.hasEnded()) await endGroup(agent);
     return endWithoutOutput("lost", `The agent's output cannot be read: ${messageOf(error)}.`);
@@ -96,21 +106,6 @@ export async function watchAgent(agent: RunningAgent, limits: AgentLimits): Prom
 /** The end of an agent without output. */
 export function endWithoutOutput(outcome: AgentOutcome, error: string): AgentEnd {
   return { outcome, code: null, answer: "", stderr: "", seconds: 0, error };
-}
-
-async function waitForEnd(agent: RunningAgent, limits: AgentLimits): Promise<AgentEnd> {
-  const relay = createRelay(agent.attempt, limits);
-  const pause = createPause(agent);
-  let outcome = look(agent, limits);
-  for (; outcome === undefined; outcome = look(agent, limits)) {
-    relay();
-    await pause(Math.min(pollMs, limits.timeoutMs - agent.elapsedMs()));
-  }
-  const seconds = Math.max(0, Math.round(agent.elapsedMs())) / 1000;
-  if (outcome === "completed") outcome = await waitForOutput(agent, { pause, ...limits });
-  if (outcome !== "completed" && !agent.hasEnded()) await endGroup(agent);
-  relay();
-  return { ...describeEnd(outcome, agent.attempt, limits), seconds };
 }
 
 /** Returns the outcome so far. "completed" means that the agent ended by itself, with any exit code. */

@@ -17,7 +17,7 @@ import {
 } from "./truncate-layer.ts";
 import { createSectionsLayer } from "./truncate-sections.ts";
 
-export const layerNames = ["project", "fabric", "priorWork"] as const;
+const layerNames = ["project", "fabric", "priorWork"] as const;
 export type LayerName = (typeof layerNames)[number];
 
 /** The share of the budget that each layer can count on, from 0 to 1. */
@@ -314,7 +314,18 @@ export function createPromptComposer(options: PromptComposerOptions = {}): Promp
       return Math.floor(Math.max(0, maxTokens - separators) * settings.shares[layer]);
     },
     compose(layers) {
-      checkLayers(layers);
+      checkKeys("layers", layers, layerNames);
+      for (const name of layerNames) {
+        const value = layers[name];
+        const hasAnswers = name === "priorWork" && Array.isArray(value);
+        if (value !== undefined && !hasAnswers) argumentChecks.text(name, value);
+      }
+      const answers = Array.isArray(layers.priorWork) ? layers.priorWork : [];
+      for (const [index, answer] of answers.entries()) {
+        checkKeys(`priorWork[${index}]`, answer, ["heading", "text"]);
+        argumentChecks.text(`priorWork[${index}].heading`, answer.heading ?? null);
+        argumentChecks.text(`priorWork[${index}].text`, answer.text ?? null);
+      }
       return composeLayers(layers, settings);
     },
   };
@@ -334,19 +345,4 @@ function readShares(given: Partial<ContextShares>): ContextShares {
     );
   }
   return Object.fromEntries(shares.map(([name, share]) => [name, share / sum])) as ContextShares;
-}
-
-function checkLayers(layers: ContextLayers): void {
-  checkKeys("layers", layers, layerNames);
-  for (const name of layerNames) {
-    const value = layers[name];
-    const hasAnswers = name === "priorWork" && Array.isArray(value);
-    if (value !== undefined && !hasAnswers) argumentChecks.text(name, value);
-  }
-  const answers = Array.isArray(layers.priorWork) ? layers.priorWork : [];
-  for (const [index, answer] of answers.entries()) {
-    checkKeys(`priorWork[${index}]`, answer, ["heading", "text"]);
-    argumentChecks.text(`priorWork[${index}].heading`, answer.heading ?? null);
-    argumentChecks.text(`priorWork[${index}].text`, answer.text ?? null);
-  }
 }

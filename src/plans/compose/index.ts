@@ -8,7 +8,6 @@ export {
   type PromptComposerOptions,
   withTask,
 } from "./compose.ts";
-
 export {
   addToFabric,
   addWhatFits,
@@ -26,10 +25,9 @@ export {
   type PhaseState,
   phaseStates,
   type Reporter,
+  renderFabric,
   resolveEntry,
 } from "./fabric.ts";
-
-export { renderFabric } from "./render-fabric.ts";
 
 export {
   defaultMaxSnapshotTokens,

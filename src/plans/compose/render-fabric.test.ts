@@ -3,8 +3,7 @@ import { expect, test } from "vitest";
 import { scanLines } from "../../core/text/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
 import { createPromptComposer } from "./compose.ts";
-import { type FabricState, noteKinds, phaseStates } from "./fabric.ts";
-import { renderFabric } from "./render-fabric.ts";
+import { type FabricState, noteKinds, phaseStates, renderFabric } from "./fabric.ts";
 
 const empty: FabricState = { phases: [], entanglements: [], claims: [], discoveries: [], notes: [] };
 

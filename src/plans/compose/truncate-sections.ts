@@ -207,9 +207,6 @@ interface Limit {
   readonly limit: number;
 }
 
-/** In characters. A shorter beginning is useless. */
-const leastBeginning = 40;
-
 /** If no item fits, shows the beginning of the first one. It still counts as omitted. */
 function withFirstItem(
   { text, bare }: RenderedSections,
@@ -220,6 +217,8 @@ function withFirstItem(
   const item = sectioned.text.slice(start, end).trim();
   const around = { opening: text.slice(0, bare.at), ending: `\n${text.slice(bare.at)}` };
   const cut = truncateText(item, { counter, limit, ...around });
+  // In characters. A shorter beginning is useless.
+  const leastBeginning = 40;
   // A whole item must not be reported as omitted.
   return cut.kept < leastBeginning || cut.kept === item.length ? text : cut.text;
 }

@@ -51,6 +51,7 @@ export async function openGitRemote(
   // What is here already need not be fetched.
   await must("be prepared", "update-ref", "refs/heads/known", (await ask(place, ["--verify", "HEAD"])).trim());
   const fetchRef = async (ref: string) => {
+    const fetchFlags = ["--quiet", "--no-tags", "--no-recurse-submodules"];
     const { code, stderr } = await run("fetch", ...fetchFlags, "--", fetchUrl, `+${ref}:${ref}`);
     if (code !== 0 && !/couldn't find remote ref/i.test(stderr)) throw remoteError(name, "be fetched from", stderr);
     return code === 0 ? (await run("rev-parse", "--verify", ref)).stdout.trim() : undefined;
@@ -74,7 +75,6 @@ export async function openGitRemote(
   };
 }
 
-const fetchFlags = ["--quiet", "--no-tags", "--no-recurse-submodules"];
 const pushFlags = ["--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--no-recurse-submodules"];
 
 type Place = Parameters<typeof inspectRepository>[0];

@@ -184,31 +184,22 @@ export async function phasePrompt(phase: Phase, record: NebulaRecord, sources: P
   const task = renderTask(nebula, phase, record.fabric.claims.filter(isActive));
   if (budget === undefined) return { text: task, tokens: counter.count(task), layers: [], overflow: 0 };
   const fabric = renderFabric(fabricOf(record));
-  const priorWork = await readPriorWork(phase, record, sources);
-  const composed = budget.compose({ project, fabric, priorWork });
-  const text = withTask(composed.text, task);
-  const layers = composed.layers.map((layer) =>
-    layer.name === "project" && sources.isProjectTruncated ? { ...layer, truncated: true } : layer,
-  );
-  return { text, tokens: counter.count(text), layers, overflow: composed.overflow };
-}
-
-/** Reads the answers of the dependencies, in the order in which the phase names them. */
-async function readPriorWork(
-  phase: Phase,
-  record: NebulaRecord,
-  { key, nebula, store }: PromptSources,
-): Promise<PriorAnswer[]> {
-  const answers: PriorAnswer[] = [];
+  const { key, store } = sources;
+  const priorWork: PriorAnswer[] = [];
   for (const id of phase.dependsOn) {
     if (store === undefined || runOf(record, id)?.state !== "completed") continue;
     const answer = await readAnswer(store, { key, phase: id });
     const { title = id } = nebula.phases.find((each) => each.id === id) ?? {};
     if (answer === undefined) continue;
     const { rest } = await parseFabricBlock(answer);
-    answers.push({ heading: `${id}: ${title}`, text: rest });
+    priorWork.push({ heading: `${id}: ${title}`, text: rest });
   }
-  return answers;
+  const composed = budget.compose({ project, fabric, priorWork });
+  const text = withTask(composed.text, task);
+  const layers = composed.layers.map((layer) =>
+    layer.name === "project" && sources.isProjectTruncated ? { ...layer, truncated: true } : layer,
+  );
+  return { text, tokens: counter.count(text), layers, overflow: composed.overflow };
 }
 
 /** Renders the task of a phase, the last part of its prompt. The same files and claims give the same bytes. */

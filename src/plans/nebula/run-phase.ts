@@ -214,7 +214,13 @@ type FollowedAgent = AgentRun & { readonly attemptFolder?: string | undefined };
 async function followPhase(phase: Phase, agent: FollowedAgent, application: Application): Promise<void> {
   const { end, isOurs } = await settleEnd(phase, agent, application);
   if (!isOurs) return giveUp(phase, application);
-  if (end.outcome === "completed") return completePhase(phase, end, application);
+  if (end.outcome === "completed") {
+    const { sources, options, onEvent, bases } = application;
+    await writeAnswer(options.store, { key: sources.key, phase: phase.id }, end.answer);
+    if (phase.gate === "watch")
+      onEvent({ event: "shown", phase: phase.id, folder: findFolder(phase, application), base: bases.get(phase.id) });
+    return acceptPhase(phase, end, application);
+  }
   if (end.outcome !== "interrupted")
     return recordFailure(phase, { ...pickFacts(end), error: describeFailure(end) }, application);
   // An interrupted phase waits for the next run.
@@ -285,15 +291,6 @@ export async function reviewAgain(phase: Phase, application: Application): Promi
   const { seconds = 0, history } = runOf((await record.read())!, phase.id) ?? {};
   const { usage, costUsd } = history?.at(-1) ?? {};
   return acceptPhase(phase, { outcome: "completed", answer, seconds, usage, costUsd }, application);
-}
-
-/** Stores the answer, and lets a person look at the work if the gate says so. */
-async function completePhase(phase: Phase, end: AgentEnd, application: Application): Promise<void> {
-  const { sources, options, onEvent, bases } = application;
-  await writeAnswer(options.store, { key: sources.key, phase: phase.id }, end.answer);
-  if (phase.gate === "watch")
-    onEvent({ event: "shown", phase: phase.id, folder: findFolder(phase, application), base: bases.get(phase.id) });
-  return acceptPhase(phase, end, application);
 }
 
 type Answered = EndFacts & Pick<AgentEnd, "answer">;

@@ -39,6 +39,8 @@ type Token =
   | { readonly kind: "star" | "segments" | "below" };
 
 function compileGlob({ text, descends }: PlainPattern): ScopeGlob {
+  // `**` means whole segments only if it is a whole segment; otherwise it is `*`.
+  const special = /(?<=^|\/)\*\*\/|\/\*\*$|\*+|\?|\[[!^]?(?:\][^\]/]*|[^\]/]+)\]|\\.|./gsu;
   const own = Array.from(text.matchAll(special), ([part]) => readToken(part));
   const isOpen = own.at(-1)?.kind === "below";
   const tokens: Token[] = descends && !isOpen ? [...own, { kind: "below" }] : own;
@@ -62,9 +64,6 @@ function isLiteral(token: Token): boolean {
 function literalText(tokens: readonly Token[]): string {
   return tokens.map((token) => (token.kind === "one" ? token.literal : "")).join("");
 }
-
-/** `**` means whole segments only if it is a whole segment; otherwise it is `*`. */
-const special = /(?<=^|\/)\*\*\/|\/\*\*$|\*+|\?|\[[!^]?(?:\][^\]/]*|[^\]/]+)\]|\\.|./gsu;
 
 function readToken(part: string): Token {
   if (part === "**/") return { kind: "segments" };
@@ -169,19 +168,14 @@ function simplify(pattern: string): PlainPattern {
   );
   const withoutSlash = text.replace(/\/$/, "");
   const name = withoutSlash.slice(withoutSlash.lastIndexOf("/") + 1).replace(/\\(.)/g, "$1");
+  const hasWildName = /[*?][^/]*$/.test(withoutSlash.replace(/\\./g, ""));
+  // Names that look like files: with an extension, a capital, or a known dot file, such as `main.ts`, `Makefile`,
+  // `.gitignore`. A file that counted as a folder would overlap every pattern that starts with two stars.
+  const fileName = /.\.|^[A-Z]|^\.(?:env|\w+(?:ignore|attributes|rc))$/;
   return {
     text: withoutSlash,
-    descends: text !== withoutSlash || !(isWild(withoutSlash) || fileName.test(name)),
+    descends: text !== withoutSlash || !(hasWildName || fileName.test(name)),
   };
-}
-
-/** Names that look like files: with an extension, a capital, or a known dot file, such as `main.ts`, `Makefile`,
- *  `.gitignore`. A file that counted as a folder would overlap every pattern that starts with two stars. */
-const fileName = /.\.|^[A-Z]|^\.(?:env|\w+(?:ignore|attributes|rc))$/;
-
-/** Whether its last segment has a star or a question mark. */
-function isWild(text: string): boolean {
-  return /[*?][^/]*$/.test(text.replace(/\\./g, ""));
 }
 
 /** Turns `a/../b` into `b`. `..` after a glob stays, because its target is unknown. */
@@ -247,12 +241,9 @@ function nextPairs([one, two]: readonly [ScopeGlob, ScopeGlob], pair: number): n
   const next = [...a.skips.map((to) => to * width + second), ...b.skips.map((to) => first * width + to)];
   for (const move of a.moves) {
     for (const other of b.moves) {
-      if (shareCharacter(move.characters, other.characters)) next.push(move.to * width + other.to);
+      if (move.characters.some(([from, to]) => other.characters.some(([low, high]) => from <= high && low <= to)))
+        next.push(move.to * width + other.to);
     }
   }
   return next;
-}
-
-function shareCharacter(one: CharacterSet, two: CharacterSet): boolean {
-  return one.some(([from, to]) => two.some(([low, high]) => from <= high && low <= to));
 }

@@ -1,11 +1,14 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
+import { stat } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { parse } from "node:path";
 import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import { ContextError } from "../../core/errors.ts";
 import { formatNumber } from "../../core/text/index.ts";
+import { changeFile, type Environment, readTextFile } from "../../host/index.ts";
 import { createHost, type HostOptions } from "./create-host.ts";
 import {
   clientInSession,
@@ -241,4 +244,32 @@ function toRequest(
   if (method === "GET" || method === "HEAD") return new Request(url, { method, headers, signal });
   const sent = Buffer.isBuffer(body) ? body : Readable.toWeb(Readable.from(body));
   return new Request(url, { method, headers, signal, body: sent, duplex: "half" } as unknown as RequestInit);
+}
+
+/** Reads a token from a file that a person named. */
+export async function readToken(file: string): Promise<string> {
+  const read = await readTextFile(file);
+  if (!("text" in read))
+    throw new ContextError("unreadable_input", `the token cannot be read: ${read.reason}`, { file });
+  return checkToken(read.text.trim(), "it", file);
+}
+
+/** Throws unless it is a usable token. `name` is what the message calls it. */
+export function checkToken(token: string, name: string, file?: string): string {
+  if (/^[\x21-\x7e]{16,}$/.test(token)) return token;
+  throw new ContextError("usage", `${name} does not contain a token`, {
+    file,
+    hint: "Use 16 or more visible ASCII characters without spaces.",
+  });
+}
+
+/** Reads or creates our own token. Replaces one that others could read. */
+export async function ownToken(path: string, env: Environment): Promise<string> {
+  const isOpen = process.platform !== "win32" && (((await stat(path).catch(() => undefined))?.mode ?? 0) & 0o077) !== 0;
+  const fresh = randomBytes(32).toString("base64url");
+  const { after } = await changeFile(path, {
+    ...{ root: parse(path).root, env, isPrivate: true },
+    change: (current) => (isOpen || !/^[\w-]{43}\n$/.test(current ?? "") ? `${fresh}\n` : current),
+  });
+  return after!.trim();
 }

@@ -1,12 +1,7 @@
 import { countNoun, messageOf } from "../../core/text/index.ts";
 
 /** What a model gets: a page of a result, or an error. */
-export type Envelope = SuccessEnvelope | ErrorEnvelope;
-
-export interface SuccessEnvelope {
-  readonly status: "success";
-  readonly data: PageData;
-}
+export type Envelope = { readonly status: "success"; readonly data: PageData } | ErrorEnvelope;
 
 export interface ErrorEnvelope {
   readonly status: "error";

@@ -49,7 +49,16 @@ export async function readPage(source: PageSource, options: PageOptions): Promis
 
 function fitItems(draft: PageDraft, detail: Detail): Page | undefined {
   const { options } = draft;
-  let count = estimateCount(draft);
+  // Items counted one by one need a little more than together, but never half as much again. So the others need
+  // no rendering.
+  const { read } = draft;
+  let tokens = 0;
+  const tooMany = read.tokens.findIndex((each) => {
+    tokens += each;
+    return tokens > options.allocation * 1.5;
+  });
+  const most = read.ended ? read.items.length : read.items.length - 1;
+  let count = tooMany === -1 ? most : Math.min(most, tooMany);
   while (count > 0) {
     const content = takeContent(draft, count);
     const size = measureDraft(draft, content, detail);
@@ -58,18 +67,6 @@ function fitItems(draft: PageDraft, detail: Detail): Page | undefined {
     count -= Math.max(1, Math.ceil(count * (1 - options.allocation / size)));
   }
   return undefined;
-}
-
-/** Items counted one by one need a little more than together, but never half as much again. So the others need no
- *  rendering. */
-function estimateCount({ read, options }: PageDraft): number {
-  let tokens = 0;
-  const tooMany = read.tokens.findIndex((each) => {
-    tokens += each;
-    return tokens > options.allocation * 1.5;
-  });
-  const most = read.ended ? read.items.length : read.items.length - 1;
-  return tooMany === -1 ? most : Math.min(most, tooMany);
 }
 
 function takeContent(draft: PageDraft, count: number): PageContent {

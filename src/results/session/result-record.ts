@@ -162,9 +162,6 @@ interface ItemChunks {
   readonly failure?: unknown;
 }
 
-/** Characters of JSON. A page of the usual size needs one or two chunks, and a result of 100 MB has 400. */
-const maxChunkCharacters = 262_144;
-
 /** Reads items to their end and encodes them. `offset` is the offset of the first item. */
 export async function chunkItems(
   items: AsyncIterable<unknown> | Iterable<unknown>,
@@ -211,6 +208,8 @@ function createWriter(offset: number) {
     add(item: unknown): void {
       const json = typeof item === "string" ? undefined : plainItem(item).json;
       const { length } = json ?? (item as string);
+      // Characters of JSON. A page of the usual size needs one or two chunks, and a result of 100 MB has 400.
+      const maxChunkCharacters = 262_144;
       if (open.characters() > 0 && open.characters() + length > maxChunkCharacters) close();
       if (open.characters() === 0) starts.push(offset + count);
       if (starts.length === 1) first.push(item);

@@ -70,6 +70,8 @@ export function createSources(parts: SourceParts): Sources {
       const { versions, offsetTokens } = parts;
       const seen = { tool, args, offset: result.offset, version: result.version };
       const fields = encodeFields(result.fields);
+      const changedWarning =
+        "The result changed after the previous page: items may be missing or repeated. Start again without offset.";
       const source: PageSource = {
         ...result,
         fields,
@@ -101,9 +103,6 @@ export function createSources(parts: SourceParts): Sources {
     continuedCall: (token) => continuedCall(parts, token),
   };
 }
-
-const changedWarning =
-  "The result changed after the previous page: items may be missing or repeated. Start again without offset.";
 
 async function openGivenResult(result: ToolResult, { id, tool, args }: Origin): Promise<Opened> {
   const { itemsName, offset } = result;

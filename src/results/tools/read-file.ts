@@ -1,14 +1,7 @@
 import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import type { CutText } from "../../core/text/index.ts";
-import {
-  type BudgetedTool,
-  type CompressInput,
-  isFailure,
-  type PageData,
-  type ToolFailure,
-  type ToolResult,
-} from "../session/index.ts";
+import { type BudgetedTool, type CompressInput, isFailure, type PageData, type ToolResult } from "../session/index.ts";
 import { createWindow, defineTool, type ToolAnswer } from "./define-tool.ts";
 import {
   addCutNote,
@@ -77,7 +70,17 @@ export const createReadFile: (place: ToolPlace) => BudgetedTool<"read_file"> = d
       handle = await openRegular(contained.real, run.root);
       return await readOpened(handle, run, { ...values, path: contained.path });
     } catch (error) {
-      return explainError(values.path, error);
+      const code = (error as NodeJS.ErrnoException).code;
+      if (code === undefined) throw error;
+      if (code === "ENOENT") {
+        return failure(
+          "not_found",
+          `${quoteArgument(values.path)} does not exist.`,
+          "Use project_files to list existing files.",
+        );
+      }
+      const reason = isDenied(error) ? "cannot be read: permission denied" : `cannot be read (${code})`;
+      return failure("unreadable", `${quoteArgument(values.path)} ${reason}.`);
     } finally {
       await handle?.close();
     }
@@ -175,16 +178,6 @@ function renderLines(page: PageData): string {
   const first = Number(start_line ?? 1) + offset;
   const numbered = Array.isArray(lines) ? lines.map((line, index) => `${first + index}\t${line}`) : [];
   return [...numbered, ...(encoding === "utf-8" ? [] : [`[decoded as ${encoding}]`])].join("\n");
-}
-
-function explainError(path: string, error: unknown): ToolFailure {
-  const code = (error as NodeJS.ErrnoException).code;
-  if (code === undefined) throw error;
-  if (code === "ENOENT") {
-    return failure("not_found", `${quoteArgument(path)} does not exist.`, "Use project_files to list existing files.");
-  }
-  const reason = isDenied(error) ? "cannot be read: permission denied" : `cannot be read (${code})`;
-  return failure("unreadable", `${quoteArgument(path)} ${reason}.`);
 }
 
 /** `Read src/store.ts (1234 lines, 45KB), lines 1-200. Starts: import { open }… Ends: return rows; }. Sections:

@@ -160,7 +160,11 @@ async function readDiff(
 function compressDiff({ data }: CompressInput): string {
   const { files_changed, insertions = 0, deletions = 0 } = data;
   const what = data.staged === true ? "Diff (staged)" : "Diff";
-  const files = readPaths(data.files);
+  // The files are names, or items with a path.
+  const given: readonly unknown[] = Array.isArray(data.files) ? data.files : [];
+  const files = given
+    .map((file) => (typeof file === "object" && file !== null ? (file as Partial<DiffHunk>).path : file))
+    .filter((path) => typeof path === "string");
   const count = typeof files_changed === "number" ? files_changed : files.length;
   if (count === 0) return `${what}: no changes`;
   const sums = `${what}: ${count} ${count === 1 ? "file" : "files"}, +${insertions}/-${deletions} lines.`;
@@ -178,14 +182,6 @@ function describePage({ offset, returned, total, hunks }: CompressInput["data"])
   const paths = readWholeItems<DiffHunk>(hunks, ({ path }) => typeof path === "string").map(({ path }) => path);
   const all = typeof total === "number" ? ` of ${total}` : "";
   return `${range}${all}: ${listNames(shortenNames([...new Set(paths)]), 3)}`;
-}
-
-/** The files are names, or items with a path. */
-function readPaths(files: unknown): string[] {
-  const given: readonly unknown[] = Array.isArray(files) ? files : [];
-  return given
-    .map((file) => (typeof file === "object" && file !== null ? (file as Partial<DiffHunk>).path : file))
-    .filter((path) => typeof path === "string");
 }
 
 function shortenNames(paths: readonly string[]): string[] {

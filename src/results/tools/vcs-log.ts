@@ -189,6 +189,9 @@ async function readDates(
 ): Promise<GitDates | ToolFailure> {
   const args: string[] = [];
   const fields: { since?: string; until?: string } = {};
+  // Words that git knows (its date.c, 2.39), and words that people write between them.
+  const dateWords =
+    /^((second|minute|hour|day|week|month|year|fortnight)s?|ago|last|zero|one|two|three|four|five|six|seven|eight|nine|ten|now|today|yesterday|noon|midnight|tea|never|am|pm|t|z|utc|gmt|st|nd|rd|th|at|on|of|the|and|[ecmp][sd]t|ces?t|bst|jst|jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?|(sun|mon|tues?|wed(nes)?|thu(rs?)?|fri|sat(ur)?)(day)?)$/;
   for (const name of ["since", "until"] as const) {
     const text = named[name];
     if (text === undefined) continue;
@@ -206,10 +209,6 @@ async function readDates(
   }
   return { args, fields };
 }
-
-/** Words that git knows (its date.c, 2.39), and words that people write between them. */
-const dateWords =
-  /^((second|minute|hour|day|week|month|year|fortnight)s?|ago|last|zero|one|two|three|four|five|six|seven|eight|nine|ten|now|today|yesterday|noon|midnight|tea|never|am|pm|t|z|utc|gmt|st|nd|rd|th|at|on|of|the|and|[ecmp][sd]t|ces?t|bst|jst|jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?|(sun|mon|tues?|wed(nes)?|thu(rs?)?|fri|sat(ur)?)(day)?)$/;
 
 /** git ignores a year that it does not know, such as 2100. The current time of day and time zone may be added. */
 function isSameDay(text: string, seconds: number): boolean {

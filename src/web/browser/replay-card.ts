@@ -128,22 +128,20 @@ export function createCard(session: ReplaySession, name: string): Card {
       createChart("Cost so far", card.costs.svg, card.costList),
     ),
   );
-  for (const chart of [card.timeline, card.costs]) followPointer(card, chart);
+  for (const chart of [card.timeline, card.costs]) {
+    const { svg } = chart;
+    const show = ({ clientX }: PointerEvent): void => {
+      if (chart.scale) showCall(card, chart.scale.findCall(clientX - svg.getBoundingClientRect().left));
+    };
+    svg.addEventListener("pointermove", show);
+    svg.addEventListener("pointerdown", show);
+    // On a touch screen, lifting the finger keeps the call.
+    svg.addEventListener("pointerleave", ({ pointerType }) => {
+      if (pointerType === "mouse" && document.activeElement !== card.timeline.svg) showCall(card, undefined);
+    });
+  }
   followKeys(card);
   return card;
-}
-
-function followPointer(card: Card, chart: Chart): void {
-  const { svg } = chart;
-  const show = ({ clientX }: PointerEvent): void => {
-    if (chart.scale) showCall(card, chart.scale.findCall(clientX - svg.getBoundingClientRect().left));
-  };
-  svg.addEventListener("pointermove", show);
-  svg.addEventListener("pointerdown", show);
-  // On a touch screen, lifting the finger keeps the call.
-  svg.addEventListener("pointerleave", ({ pointerType }) => {
-    if (pointerType === "mouse" && document.activeElement !== card.timeline.svg) showCall(card, undefined);
-  });
 }
 
 /** Makes the timeline a slider for the keyboard. */
@@ -206,12 +204,26 @@ function drawTimeline({ session, timeline }: Card): void {
   timeline.scale = createCallScale(plot, calls);
   drawStack(plot, series);
   const none = readSeries(findRun(session, "none"));
-  if (none !== series) drawUntrimmed(plot, none);
+  if (none !== series) {
+    // What would be sent without trimming, as far as it fits into the chart.
+    const columns = makeColumns(plot, none.total.length, (from, to) => findLargestCall(none.total, from, to));
+    const clip = shape("svg", { x: 0, y: plot.top, width: plot.width, height: plot.bottom - plot.top });
+    const d = makeSteps(columns, ({ call }) => plot.y(none.total[call]!) - plot.top);
+    clip.append(shape("path", { class: "whole", d }));
+    plot.svg.append(clip);
+  }
   const reserve = facts.reserves[state.window]!;
   drawLimit(plot, "window", state.window);
   if (reserve > 0) drawLimit(plot, "reserve", state.window - reserve);
   drawMarks(plot, series, timeline.scale);
-  drawLimitLabel(plot, reserve);
+  // The label has a background and stands on the right: there the untrimmed history is usually above the chart.
+  const rest = reserve > 0 ? `, ${short(state.window - reserve)} without the reserve` : "";
+  const [x, y] = [plot.right - 6, plot.y(state.window) - 5];
+  const text = shape("text", { class: "limit", x, y, "text-anchor": "end" }, `window ${short(state.window)}${rest}`);
+  plot.svg.append(text);
+  const width = text.getComputedTextLength() + 6;
+  const ground = { x: fixed(x - width + 3), y: y - 11, width: fixed(width), height: 14, rx: 2 };
+  text.before(shape("rect", { class: "ground", ...ground }));
   addCursor(plot, timeline);
 }
 
@@ -234,29 +246,9 @@ function makeSteps(columns: readonly Column[], y: (column: Column, index: number
   return steps.length === 0 ? "" : `M${fixed(columns[0]!.x)} ${steps.join("V")}`;
 }
 
-/** Draws what would be sent without trimming, as far as it fits into the chart. */
-function drawUntrimmed(plot: Plot, { total }: SummedSeries): void {
-  const columns = makeColumns(plot, total.length, (from, to) => findLargestCall(total, from, to));
-  const clip = shape("svg", { x: 0, y: plot.top, width: plot.width, height: plot.bottom - plot.top });
-  const d = makeSteps(columns, ({ call }) => plot.y(total[call]!) - plot.top);
-  clip.append(shape("path", { class: "whole", d }));
-  plot.svg.append(clip);
-}
-
 function drawLimit(plot: Plot, name: "window" | "reserve", tokens: number): void {
   const y = Math.round(plot.y(tokens)) + 0.5;
   plot.svg.append(shape("line", { class: name, x1: plot.left, x2: plot.right, y1: y, y2: y }));
-}
-
-/** Draws the label on a background of its own, on the right: there the untrimmed history is usually above the chart. */
-function drawLimitLabel(plot: Plot, reserve: number): void {
-  const rest = reserve > 0 ? `, ${short(state.window - reserve)} without the reserve` : "";
-  const [x, y] = [plot.right - 6, plot.y(state.window) - 5];
-  const text = shape("text", { class: "limit", x, y, "text-anchor": "end" }, `window ${short(state.window)}${rest}`);
-  plot.svg.append(text);
-  const width = text.getComputedTextLength() + 6;
-  const ground = { x: fixed(x - width + 3), y: y - 11, width: fixed(width), height: 14, rx: 2 };
-  text.before(shape("rect", { class: "ground", ...ground }));
 }
 
 /** Draws epochs as lines with a mark on top. Calls that were too large or invalid are red below the axis. */

@@ -1,16 +1,12 @@
 /** Rule `thinking-bound`: thinking that comes back after something before it has changed. Only the requests of a
  *  conversation together show it: a block is bound to the request that it answered. */
 import { createHashKey, createKeyedHash, type Fields, type KeyedHash } from "../../text/index.ts";
-import { bindsThinking } from "../binds-thinking.ts";
-import { blockForm, blocksIn, contentForm, findBindingChange } from "../bound-prefix.ts";
+import { bindsThinking, blockForm, blocksIn, contentForm, findBindingChange } from "../bound-prefix.ts";
 import { type Problem, problem } from "./rule-set.ts";
 
-/** Checks requests in the order in which they were sent. Call it for each. */
-type CheckBinding = (request: Fields) => Problem | undefined;
-
-/** Returns a check that knows the requests before. It names the first block of a request that the provider would refuse,
- *  and each block once. */
-export function createBindingCheck(): CheckBinding {
+/** Returns a check that knows the requests before: call it for each, in the order in which they were sent. It names the
+ *  first block of a request that the provider would refuse, and each block once. */
+export function createBindingCheck(): (request: Fields) => Problem | undefined {
   const hash = createKeyedHash(createHashKey());
   const conversations = new Map<string, Conversation>();
   return (request) => {

@@ -16,7 +16,7 @@ import { type CheckedMessage, type Problem, problem, type RuleSet } from "./rule
 /** The settings of `validateRequest` and `formatOfRequest`. */
 export interface ValidateOptions {
   /** Whose API receives the request. By default it is derived from the format and the request's model. */
-  readonly provider?: Provider | undefined;
+  readonly provider?: (typeof providers)[number] | undefined;
   /** The shape of the messages. By default it is detected from the messages. */
   readonly format?: FormatName | undefined;
   /** Also checks rules on which sources disagree, and rules for whole requests only, such as alternating roles.
@@ -113,7 +113,6 @@ function sortProblems(problems: Problem[]): Problem[] {
 }
 
 const providers = ["anthropic", "openai"] as const;
-type Provider = (typeof providers)[number];
 
 interface OpenedRequest {
   readonly messages: unknown;
