@@ -66,7 +66,7 @@ or else of the project's configuration (counter, model), or else auto: the same 
     const report = await (await loadAudit()).audit({
       adapters: content.adapters,
       packs: content.packs,
-      chosen: config.tools,
+      chosen: config.tools ?? content.company?.tools,
       directory,
       home,
       counter,

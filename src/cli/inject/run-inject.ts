@@ -231,17 +231,27 @@ function tellOpenFence(
   output.note(`${shown(path)}:${open.number}: ${why}. Close it with ${open.closer}`);
 }
 
-/** Names the person's own packs that a file does not hold as a whole. */
+/** Names the required packs and the person's own packs that a file does not hold as a whole. */
 export function tellLost(
-  result: Pick<TargetResult, "path" | "status" | "lostOwn">,
+  result: Pick<TargetResult, "path" | "status" | "lost">,
   { output, shown, engine }: Omit<Telling, "hasOneBudget">,
 ): void {
-  const { path, status, lostOwn } = result;
-  if (status !== "ok" || lostOwn.length === 0) return;
-  const parts = lostOwn.map(({ id, tiers }) => `${id} (${tiers.length === 0 ? "the whole pack" : tiers.join(", ")})`);
-  const lost = `${shown(path)} lacks text of your own packs: ${parts.join(", ")}`;
-  if (isLossAllowed(result, engine)) output.note(lost);
-  else output.problem(`${lost}. Shorten these packs, leave out others with packs.exclude, or raise the budget.`);
+  const { path, status, lost } = result;
+  if (status !== "ok") return;
+  const name = ({ id, tiers }: TargetResult["lost"][number]) =>
+    `${id} (${tiers.length === 0 ? "the whole pack" : tiers.join(", ")})`;
+  const own = lost.filter(({ required }) => !required);
+  const required = lost.filter((each) => each.required);
+  if (required.length > 0) {
+    const names = required.map((each) => (each.tiers.length === 0 ? each.id : name(each))).join(", ");
+    const what = `${shown(path)} lacks ${names}, which the company requires: ${required.length === 1 ? "it does" : "they do"} not fit`;
+    if (isLossAllowed({ lost: required }, engine)) output.note(what);
+    else output.problem(`${what}. Leave out other packs with packs.exclude, or raise the budget.`);
+  }
+  if (own.length === 0) return;
+  const what = `${shown(path)} lacks text of your own packs: ${own.map(name).join(", ")}`;
+  if (isLossAllowed({ lost: own }, engine)) output.note(what);
+  else output.problem(`${what}. Shorten these packs, leave out others with packs.exclude, or raise the budget.`);
 }
 
 /** Names the packs that were dropped or thinned, and the person's own notes if they were left out. Parts that Plimsoll

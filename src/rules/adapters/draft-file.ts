@@ -55,10 +55,10 @@ export function chooseSettings(adapters: readonly Adapter[], options: DraftOptio
   };
 }
 
-/** Returns whether the configuration allows that text of a person's own packs is missing. Absent details are allowed where
- *  a person chose to thin. */
+/** Returns whether the configuration allows that text of required packs or of a person's own packs is missing. Absent
+ *  details are allowed where a person chose to thin. A project cannot allow that a required pack is missing. */
 export function isLossAllowed(
-  { lostOwn }: Pick<FileDraft, "lostOwn">,
+  { lost }: Pick<FileDraft, "lost">,
   {
     onDrop,
     onOverflow,
@@ -66,12 +66,12 @@ export function isLossAllowed(
   }: Pick<DraftOptions, "onOverflow" | "defaultOnOverflow"> & { onDrop: OnDrop },
 ): boolean {
   const mayThin = (onOverflow ?? defaultOnOverflow) === "thin";
-  return onDrop === "warn" || lostOwn.every(({ tiers }) => mayThin && tiers.length > 0);
+  return lost.every(({ tiers, required }) => (mayThin && tiers.length > 0) || (onDrop === "warn" && !required));
 }
 
 export type DraftStatus = "ok" | "too small" | "over budget" | "imported" | "failed";
 
-export interface FileDraft extends Pick<Fit, "dropped" | "thinned" | "leftOut" | "lostOwn"> {
+export interface FileDraft extends Pick<Fit, "dropped" | "thinned" | "leftOut" | "lost"> {
   readonly status: DraftStatus;
   /** Ids of the packs in the block. */
   readonly packs: readonly string[];
@@ -95,7 +95,7 @@ export const emptyDraft: FileDraft = {
   dropped: [],
   thinned: [],
   leftOut: [],
-  lostOwn: [],
+  lost: [],
   text: undefined,
   tokens: 0,
   bytes: 0,
@@ -150,8 +150,8 @@ export function draftBody(where: DraftPlace, options: DraftOptions): FileDraft {
       return !isOverHard(placed) || refuse(body, "limit");
     },
   });
-  const { dropped, thinned, leftOut, lostOwn } = fit;
-  const names = { packs: fit.packs.map((pack) => pack.id), dropped, thinned, leftOut, lostOwn, boundBy };
+  const { dropped, thinned, leftOut, lost } = fit;
+  const names = { packs: fit.packs.map((pack) => pack.id), dropped, thinned, leftOut, lost, boundBy };
   if (fit.text === undefined) {
     const least = place(render([], () => settings.verbosity, []));
     const status = isOverHard(least) ? "over budget" : "too small";
