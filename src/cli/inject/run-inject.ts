@@ -1,5 +1,6 @@
 /** Runs `inject` and `inject --dry-run`, and reports the results. */
 
+import { basename, join } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { formatNumber, printable, scanLines } from "../../core/text/index.ts";
 import type { Output } from "../../host/index.ts";
@@ -208,6 +209,11 @@ function tellFindings(result: TargetResult | ClipResult, { output, shown, hasOne
   }
   tellGone(result, ids, output);
   if ("path" in result) {
+    for (const { limit, used, folder = "" } of result.broken) {
+      const file = shown(join(folder, basename(result.path)));
+      const size = `${formatNumber(used)} of ${formatNumber(limit.value)} ${limit.unit}`;
+      output.note(`${file}: even without the block a tool finds ${size} there, so it loses the end. Shorten the file`);
+    }
     tellOpenFence(result, { output, shown });
     tellLost(result, { output, shown, engine });
   }

@@ -83,6 +83,8 @@ export interface FileDraft extends Pick<Fit, "dropped" | "thinned" | "leftOut" |
   readonly bytes: number;
   /** The tools' own limits, with how much of each is used. */
   readonly limits: readonly LimitUse[];
+  /** Limits that are exceeded in folders below, whatever the block holds. */
+  readonly broken: readonly LimitUse[];
   /** The state of the target before the change. */
   readonly state: TargetFile;
   /** The new content of the file. The same as before if nothing may be written. */
@@ -100,6 +102,7 @@ export const emptyDraft: FileDraft = {
   tokens: 0,
   bytes: 0,
   limits: [],
+  broken: [],
   state: "unknown",
   file: undefined,
 };
@@ -171,6 +174,7 @@ export function draftBody(where: DraftPlace, options: DraftOptions): FileDraft {
     tokens,
     bytes: Buffer.byteLength(text),
     limits: measureUses(placed, toolLimits),
+    broken: [],
     file: placed.bytes(),
   };
 }
