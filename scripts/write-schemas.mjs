@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { configJsonSchema } from "../dist/host/config/config-file.js";
+import { companyConfigSchema, configJsonSchema } from "../dist/host/config/config-file.js";
 import { nebulaSchemas } from "../dist/plans/nebula/nebula-files.js";
 import { adapterFileSchema } from "../dist/rules/adapters/adapter-schema.js";
 import { packSchemas } from "../dist/rules/packs/schema.js";
@@ -10,7 +10,8 @@ import { packSchemas } from "../dist/rules/packs/schema.js";
 const directory = fileURLToPath(new URL("../schemas/", import.meta.url));
 mkdirSync(directory, { recursive: true });
 write("config", configJsonSchema());
-for (const [name, schema] of Object.entries({ ...packSchemas, ...nebulaSchemas, adapter: adapterFileSchema })) {
+const others = { company: companyConfigSchema, adapter: adapterFileSchema };
+for (const [name, schema] of Object.entries({ ...packSchemas, ...nebulaSchemas, ...others })) {
   write(name, z.toJSONSchema(schema, { io: "input" }));
 }
 

@@ -3,6 +3,7 @@ import type { ProjectScan, ScanOptions } from "./scan/scan-project.ts";
 export {
   type Allow,
   allowLevels,
+  type CompanyConfig,
   type Config,
   defaultConfig,
   type OnDrop,

@@ -22,12 +22,18 @@ export {
 } from "./adapters/packs-content.ts";
 export { type InjectChoice, type Prepared, prepareInject } from "./adapters/prepare-inject.ts";
 export type { AuditedTool, AuditReport } from "./audit/audit.ts";
+export type { AuditedRepository } from "./audit/audit-repositories.ts";
 export { type ClipResult, copyToClipboard, draftClip } from "./audit/clips.ts";
 export { isEnforced, type LimitUse } from "./audit/limits.ts";
 
 /** Loads `audit`. Only one command needs it, so the others start faster. */
 export function loadAudit(): Promise<typeof import("./audit/audit.ts")> {
   return import("./audit/audit.ts");
+}
+
+/** Loads the audit of several repositories. */
+export function loadRepositoriesAudit(): Promise<typeof import("./audit/audit-repositories.ts")> {
+  return import("./audit/audit-repositories.ts");
 }
 
 /** Loads the code that finds the files of AI tools for `import`. */

@@ -173,7 +173,7 @@ describe("what is left over", () => {
     expect(failed.stdout).toMatch(/^left over +GEMINI\.md +gemini-cli /m);
     expect(JSON.parse((await inject("--status", "--json")).stdout)).toContainEqual({
       ...{ adapter: "gemini-cli", scope: "project", path: "GEMINI.md" },
-      ...{ state: "left over", bytes: 0, limit: null, dropped: [] },
+      ...{ state: "left over", bytes: 0, limit: null, dropped: [], required: [] },
     });
     const dry = await inject("--prune", "--dry-run");
     expect(dry.stdout).toMatch(/^GEMINI\.md: would restore$/m);

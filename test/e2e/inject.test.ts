@@ -192,10 +192,11 @@ test("JSON has these keys and nothing else on stdout", async () => {
       dropped: agents.dropped.flatMap(({ id, reason }: { id: string; reason: string }) =>
         reason === "budget" ? [id] : [],
       ),
+      required: [],
     },
     {
       ...{ adapter: "gemini-cli", scope: "project", path: "GEMINI.md", state: "current" },
-      ...{ bytes: gemini.renderedBytes, limit: null, dropped: [] },
+      ...{ bytes: gemini.renderedBytes, limit: null, dropped: [], required: [] },
     },
   ]);
 });

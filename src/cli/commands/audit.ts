@@ -1,7 +1,8 @@
 import { realpath } from "node:fs/promises";
 import { relative } from "node:path";
+import { usageError } from "../../core/errors.ts";
 import { formatNumber, printable } from "../../core/text/index.ts";
-import type { Style } from "../../host/index.ts";
+import type { Output, Style } from "../../host/index.ts";
 import {
   chooseCounter,
   homeDirectory,
@@ -13,14 +14,16 @@ import {
 } from "../../host/index.ts";
 import {
   type Adapter,
+  type AuditedRepository,
   type AuditedTool,
   type AuditReport,
   isEnforced,
   loadAudit,
   loadPacks,
+  loadRepositoriesAudit,
   refuseUnknownTools,
 } from "../../rules/index.ts";
-import { type Command, defineCommand } from "../command.ts";
+import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
 import { counterOptions, trustOption } from "../shared-options.ts";
 
 export const auditCommand: Command = defineCommand({
@@ -28,7 +31,8 @@ export const auditCommand: Command = defineCommand({
     {
       name: "DIR",
       optional: true,
-      summary: "the folder in which you would start the tools (default: the current one)",
+      repeated: true,
+      summary: "the folder in which you would start the tools (default: the current one), or several repositories",
     },
   ],
   options: {
@@ -40,7 +44,10 @@ export const auditCommand: Command = defineCommand({
   details: `Looks at the files that AI tools load by themselves: those from the root of the repository down to DIR,
 those under HOME, and the files that they import. Shows the tokens of each file, broken limits and advice. Writes
 nothing. Tools that load the same files are shown together. The counter is that of --counter, or else of --model,
-or else of the project's configuration (counter, model), or else auto: the same as for inject.`,
+or else of the project's configuration (counter, model), or else auto: the same as for inject.
+With several DIR: one row for each repository, with the revision of the company's packs, the most tokens that a chosen
+tool loads in the root (without HOME), and how often inject --check finds each fault. The exit code is 1 if there is
+any.`,
   examples: [
     { line: "plimsoll audit", meaning: "what every tool loads here" },
     {
@@ -49,10 +56,12 @@ or else of the project's configuration (counter, model), or else auto: the same 
     },
     { line: "plimsoll audit --tool claude-code", meaning: "one tool" },
     { line: "plimsoll audit --all", meaning: "also tools that load nothing" },
+    { line: "plimsoll audit ~/code/*", meaning: "one row for each repository; fails if one has a fault" },
     { line: "plimsoll audit --json | jq '.tools[] | {id, tokens}'", meaning: "JSON for programs" },
   ],
   async run(call) {
     const { cwd, env, options, output } = call;
+    if (call.arguments.length > 1) return compareRepositories(call);
     const directory = await openDirectory(call.arguments[0] ?? ".", cwd);
     // As in inject, a person's own configuration does not change the counts of a project.
     const { values: project } = await loadConfig({ cwd: directory, env, projectOnly: true });
@@ -66,7 +75,7 @@ or else of the project's configuration (counter, model), or else auto: the same 
     const report = await (await loadAudit()).audit({
       adapters: content.adapters,
       packs: content.packs,
-      chosen: config.tools,
+      chosen: config.tools ?? content.company?.tools,
       directory,
       home,
       counter,
@@ -77,6 +86,59 @@ or else of the project's configuration (counter, model), or else auto: the same 
     return { json: shown, text: renderReport(shown, output.style) };
   },
 });
+
+type SeveralCall = Call<{
+  readonly tool?: readonly string[] | undefined;
+  readonly all?: boolean | undefined;
+  readonly counter?: string | undefined;
+  readonly model?: string | undefined;
+}>;
+
+async function compareRepositories(call: SeveralCall): Promise<CommandResult> {
+  const { options, output } = call;
+  if (options.all === true) throw usageError("--all needs a single DIR");
+  const { auditRepositories } = await loadRepositoriesAudit();
+  const repositories = await auditRepositories(call.arguments, { ...options, tools: options.tool }, call);
+  const faulty = repositories.filter((each) => each.problem !== null || listFaults(each).length > 0);
+  return {
+    json: { repositories, faults: faulty.length },
+    text: renderRepositories(repositories, output),
+    failed: faulty.length > 0,
+  };
+}
+
+function listFaults({ hidden, twice, over, outOfDate }: AuditedRepository) {
+  return [...hidden, ...twice, ...over, ...outOfDate];
+}
+
+/** The table is as wide as the terminal at most. A long path loses its beginning. */
+function renderRepositories(repositories: readonly AuditedRepository[], { style, columns = 80 }: Output): string {
+  const headings = ["repository", "company", "tokens", "largest", "hidden", "twice", "over", "outdated"];
+  const cells = repositories.map(({ company, tools, problem, ...repository }) => {
+    const largest = [...tools].sort((a, b) => b.tokens - a.tokens)[0];
+    const revision = [company?.revision?.slice(0, 12), company?.commit?.slice(0, 7)].filter(Boolean).join(" ");
+    const { hidden, twice, over, outOfDate } = repository;
+    const counts = [hidden, twice, over, outOfDate].map(({ length }) => (problem === null ? String(length) : "?"));
+    const source = company === null ? "none" : revision === "" ? "in place" : revision;
+    const tokens = largest === undefined ? "" : formatNumber(largest.tokens);
+    return [problem === null ? source : "?", tokens, largest?.id ?? "", ...counts];
+  });
+  const alignment = ["left", "left", "right", "left", "right", "right", "right", "right"] as const;
+  const rest = renderTable([headings.slice(1), ...cells], alignment.slice(1));
+  const room = Math.max(headings[0]!.length, columns - Math.max(...rest.map(({ length }) => length)) - 2);
+  const shorten = (path: string) => (path.length <= room ? path : `…${path.slice(1 - room)}`);
+  const rows = cells.map((row, index) => [shorten(printable(repositories[index]!.path)), ...row]);
+  const [header = "", ...lines] = renderTable([headings, ...rows], alignment);
+  const faults = repositories.flatMap((each) => [
+    ...(each.problem === null ? [] : [`${each.path}: ${each.problem}`]),
+    ...listFaults(each).map(({ path, tools, state }) => {
+      const what = state === "does not fit" ? "lacks packs that do not fit" : `is ${state}`;
+      return `${each.path}: ${path} ${what}${tools.length === 0 ? "" : ` (${tools.join(", ")})`}`;
+    }),
+    ...(each.required.length === 0 ? [] : [`${each.path}: lacks required packs: ${each.required.join(", ")}`]),
+  ]);
+  return [style.dim(header), ...lines, ...(faults.length === 0 ? [] : ["", ...faults.map(printable)])].join("\n");
+}
 
 /** Returns the tools with these ids. The id of an adapter that several tools read means all of them. Throws on an id
  *  that no tool has. */

@@ -157,6 +157,7 @@ async function reportStatus(
     const excess = budgetProblem(state, { ids: state.tools, shown });
     if (excess !== undefined) output.problem(excess);
     tellLost(state, { output, shown, engine });
+    tellAbsent(state, { output, shown });
     const dropped = dropProblem(state);
     if (dropped === undefined) continue;
     const hint = `${isBudget(state) ? "Raise the budget" : "Give the packs globs"}, ${dropHint}`;
@@ -168,6 +169,15 @@ async function reportStatus(
     text: renderStatus(states, shown),
     failed: options.check === true && states.some(({ holds }) => !holds),
   };
+}
+
+/** Names required packs that would fit, but that the file does not hold yet. */
+function tellAbsent(
+  { path, missing, lost }: TargetState,
+  { output, shown }: { readonly output: Call["output"]; shown(path: string): string },
+): void {
+  const absent = missing.filter((id) => !lost.some((each) => each.id === id)).join(", ");
+  if (absent !== "") output.problem(`${shown(path)} lacks ${absent}, which the company requires. Run plimsoll inject.`);
 }
 
 /** Whether the budget, not the tool's own limit, decides what fits. */
@@ -187,7 +197,7 @@ function dropProblem(state: TargetState): string | undefined {
 
 /** Rows of `--status` for programs: one per adapter and file. The adapter is null if none knows the file. */
 function statusRows(states: readonly TargetState[], shown: (path: string) => string): object[] {
-  return states.flatMap(({ tools, scope, path, state, bytes, limit, dropped }) =>
+  return states.flatMap(({ tools, scope, path, state, bytes, limit, dropped, missing }) =>
     (tools.length === 0 ? [null] : tools).map((adapter) => ({
       adapter,
       scope,
@@ -196,6 +206,7 @@ function statusRows(states: readonly TargetState[], shown: (path: string) => str
       bytes,
       limit: limit === undefined ? null : { value: limit.value, unit: limit.unit, kind: limit.kind },
       dropped,
+      required: missing,
     })),
   );
 }

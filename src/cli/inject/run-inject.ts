@@ -1,5 +1,6 @@
 /** Runs `inject` and `inject --dry-run`, and reports the results. */
 
+import { basename, join } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { formatNumber, printable, scanLines } from "../../core/text/index.ts";
 import type { Output } from "../../host/index.ts";
@@ -208,6 +209,11 @@ function tellFindings(result: TargetResult | ClipResult, { output, shown, hasOne
   }
   tellGone(result, ids, output);
   if ("path" in result) {
+    for (const { limit, used, folder = "" } of result.broken) {
+      const file = shown(join(folder, basename(result.path)));
+      const size = `${formatNumber(used)} of ${formatNumber(limit.value)} ${limit.unit}`;
+      output.note(`${file}: even without the block a tool finds ${size} there, so it loses the end. Shorten the file`);
+    }
     tellOpenFence(result, { output, shown });
     tellLost(result, { output, shown, engine });
   }
@@ -231,17 +237,27 @@ function tellOpenFence(
   output.note(`${shown(path)}:${open.number}: ${why}. Close it with ${open.closer}`);
 }
 
-/** Names the person's own packs that a file does not hold as a whole. */
+/** Names the required packs and the person's own packs that a file does not hold as a whole. */
 export function tellLost(
-  result: Pick<TargetResult, "path" | "status" | "lostOwn">,
+  result: Pick<TargetResult, "path" | "status" | "lost">,
   { output, shown, engine }: Omit<Telling, "hasOneBudget">,
 ): void {
-  const { path, status, lostOwn } = result;
-  if (status !== "ok" || lostOwn.length === 0) return;
-  const parts = lostOwn.map(({ id, tiers }) => `${id} (${tiers.length === 0 ? "the whole pack" : tiers.join(", ")})`);
-  const lost = `${shown(path)} lacks text of your own packs: ${parts.join(", ")}`;
-  if (isLossAllowed(result, engine)) output.note(lost);
-  else output.problem(`${lost}. Shorten these packs, leave out others with packs.exclude, or raise the budget.`);
+  const { path, status, lost } = result;
+  if (status !== "ok") return;
+  const name = ({ id, tiers }: TargetResult["lost"][number]) =>
+    `${id} (${tiers.length === 0 ? "the whole pack" : tiers.join(", ")})`;
+  const own = lost.filter(({ required }) => !required);
+  const required = lost.filter((each) => each.required);
+  if (required.length > 0) {
+    const names = required.map((each) => (each.tiers.length === 0 ? each.id : name(each))).join(", ");
+    const what = `${shown(path)} lacks ${names}, which the company requires: ${required.length === 1 ? "it does" : "they do"} not fit`;
+    if (isLossAllowed({ lost: required }, engine)) output.note(what);
+    else output.problem(`${what}. Leave out other packs with packs.exclude, or raise the budget.`);
+  }
+  if (own.length === 0) return;
+  const what = `${shown(path)} lacks text of your own packs: ${own.map(name).join(", ")}`;
+  if (isLossAllowed({ lost: own }, engine)) output.note(what);
+  else output.problem(`${what}. Shorten these packs, leave out others with packs.exclude, or raise the budget.`);
 }
 
 /** Names the packs that were dropped or thinned, and the person's own notes if they were left out. Parts that Plimsoll

@@ -5,7 +5,7 @@ import { policyNames } from "../../conversation/history/index.ts";
 import { leastAllocation, ledgerTiers } from "../../core/budget/index.ts";
 import { verbosities } from "../../core/text/index.ts";
 import { counterNames } from "../../core/tokens/index.ts";
-import { allowLevels, type ConfigPart, defaultConfig, onOverflows } from "./config.ts";
+import { allowLevels, type CompanyConfig, type ConfigPart, defaultConfig, onOverflows } from "./config.ts";
 import { readYaml } from "./read-yaml.ts";
 import { explainIssues } from "./yaml-document.ts";
 
@@ -44,6 +44,13 @@ const text = z.string().min(1);
 /** A page cannot be smaller. */
 const pageTokens = z.int().min(leastAllocation);
 const share = z.number().min(0).max(1);
+const budgets = z.record(
+  text,
+  z.union(
+    [z.int().min(1), z.strictObject({ max_tokens: z.int().min(1) }), z.strictObject({ max_bytes: z.int().min(1) })],
+    { error: "a number of tokens from 1, { max_tokens: N } or { max_bytes: N }" },
+  ),
+);
 
 export const configSchema: z.ZodType<ConfigPart> = z
   .strictObject({
@@ -71,17 +78,7 @@ export const configSchema: z.ZodType<ConfigPart> = z
     ),
     verbosity: key(z.record(text, z.enum(verbosities)), "Maps an adapter's id to a level.", defaultConfig.verbosity),
     budgets: key(
-      z.record(
-        text,
-        z.union(
-          [
-            z.int().min(1),
-            z.strictObject({ max_tokens: z.int().min(1) }),
-            z.strictObject({ max_bytes: z.int().min(1) }),
-          ],
-          { error: "a number of tokens from 1, { max_tokens: N } or { max_bytes: N }" },
-        ),
-      ),
+      budgets,
       "Maps a tool's id to the most tokens that it gets, or to { max_bytes: N }. The id * is every tool without a line.",
       defaultConfig.budgets,
     ),
@@ -211,6 +208,15 @@ export const configSchema: z.ZodType<ConfigPart> = z
     ),
   })
   .meta({ title: "Plimsoll configuration", description: "The file .plimsoll/config.yaml." });
+
+/** The keys are few, because a company must not choose what runs or where a project's state goes. */
+export const companyConfigSchema: z.ZodType<CompanyConfig> = z
+  .strictObject({
+    budgets: key(budgets, "The most that each AI tool gets. A project may set less, not more."),
+    required: key(z.array(text), "Ids of packs that a project cannot leave out."),
+    tools: key(z.array(text), "Ids of the AI tools to write for in projects without a list of their own."),
+  })
+  .meta({ title: "A company's configuration", description: "The file config.yaml beside a company's packs." });
 
 /** Returns the schema as JSON Schema: for editors, and to list the allowed keys of an object. */
 export function configJsonSchema(): JsonSchema {

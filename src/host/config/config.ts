@@ -73,6 +73,14 @@ export interface Config {
 /** The most that one AI tool gets. A number counts tokens. */
 export type ToolBudget = number | { readonly max_tokens: number } | { readonly max_bytes: number };
 
+/** What a company sets for all of its projects, in `config.yaml` beside its packs. */
+export interface CompanyConfig {
+  readonly tools?: readonly string[] | undefined;
+  readonly budgets?: Readonly<Record<string, ToolBudget>> | undefined;
+  /** Ids of packs that a project cannot leave out. */
+  readonly required?: readonly string[] | undefined;
+}
+
 /** Any part of a `Config`, from one file. */
 export type ConfigPart = { readonly [Key in keyof Config]?: Part<Config[Key]> };
 type Part<Value> = Value extends readonly unknown[] | undefined

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { z } from "zod";
 import { loadPackSchemas } from "../../rules/packs/index.ts";
-import { configSchema } from "./config-file.ts";
+import { companyConfigSchema, configSchema } from "./config-file.ts";
 import { acceptShape, readKnownShape, readPlainYaml, type ShapeName } from "./known-shape.ts";
 import { readYaml } from "./read-yaml.ts";
 
@@ -11,6 +11,7 @@ const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 20_000 : 200;
 const { packSchemas } = await loadPackSchemas();
 const schemas: Readonly<Record<ShapeName, z.ZodType>> = {
   config: configSchema,
+  company: companyConfigSchema,
   pack: packSchemas.pack!,
   samples: packSchemas.samples!,
   "known-errors": packSchemas["known-errors"]!,

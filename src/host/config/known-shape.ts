@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { isPlainObject } from "../../core/text/index.ts";
 
 /** The schemas that say all that zod checks. A schema with defaults of its own would not. */
-export type ShapeName = "config" | "pack" | "samples" | "known-errors" | "learning" | "profile";
+export type ShapeName = "config" | "company" | "pack" | "samples" | "known-errors" | "learning" | "profile";
 
 /** Returns `undefined` if the file is not valid as it is: the caller then reads it with zod. */
 export async function readKnownShape<Value>(

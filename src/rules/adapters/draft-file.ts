@@ -55,10 +55,10 @@ export function chooseSettings(adapters: readonly Adapter[], options: DraftOptio
   };
 }
 
-/** Returns whether the configuration allows that text of a person's own packs is missing. Absent details are allowed where
- *  a person chose to thin. */
+/** Returns whether the configuration allows that text of required packs or of a person's own packs is missing. Absent
+ *  details are allowed where a person chose to thin. A project cannot allow that a required pack is missing. */
 export function isLossAllowed(
-  { lostOwn }: Pick<FileDraft, "lostOwn">,
+  { lost }: Pick<FileDraft, "lost">,
   {
     onDrop,
     onOverflow,
@@ -66,12 +66,12 @@ export function isLossAllowed(
   }: Pick<DraftOptions, "onOverflow" | "defaultOnOverflow"> & { onDrop: OnDrop },
 ): boolean {
   const mayThin = (onOverflow ?? defaultOnOverflow) === "thin";
-  return onDrop === "warn" || lostOwn.every(({ tiers }) => mayThin && tiers.length > 0);
+  return lost.every(({ tiers, required }) => (mayThin && tiers.length > 0) || (onDrop === "warn" && !required));
 }
 
 export type DraftStatus = "ok" | "too small" | "over budget" | "imported" | "failed";
 
-export interface FileDraft extends Pick<Fit, "dropped" | "thinned" | "leftOut" | "lostOwn"> {
+export interface FileDraft extends Pick<Fit, "dropped" | "thinned" | "leftOut" | "lost"> {
   readonly status: DraftStatus;
   /** Ids of the packs in the block. */
   readonly packs: readonly string[];
@@ -83,6 +83,8 @@ export interface FileDraft extends Pick<Fit, "dropped" | "thinned" | "leftOut" |
   readonly bytes: number;
   /** The tools' own limits, with how much of each is used. */
   readonly limits: readonly LimitUse[];
+  /** Limits that are exceeded in folders below, whatever the block holds. */
+  readonly broken: readonly LimitUse[];
   /** The state of the target before the change. */
   readonly state: TargetFile;
   /** The new content of the file. The same as before if nothing may be written. */
@@ -95,11 +97,12 @@ export const emptyDraft: FileDraft = {
   dropped: [],
   thinned: [],
   leftOut: [],
-  lostOwn: [],
+  lost: [],
   text: undefined,
   tokens: 0,
   bytes: 0,
   limits: [],
+  broken: [],
   state: "unknown",
   file: undefined,
 };
@@ -150,8 +153,8 @@ export function draftBody(where: DraftPlace, options: DraftOptions): FileDraft {
       return !isOverHard(placed) || refuse(body, "limit");
     },
   });
-  const { dropped, thinned, leftOut, lostOwn } = fit;
-  const names = { packs: fit.packs.map((pack) => pack.id), dropped, thinned, leftOut, lostOwn, boundBy };
+  const { dropped, thinned, leftOut, lost } = fit;
+  const names = { packs: fit.packs.map((pack) => pack.id), dropped, thinned, leftOut, lost, boundBy };
   if (fit.text === undefined) {
     const least = place(render([], () => settings.verbosity, []));
     const status = isOverHard(least) ? "over budget" : "too small";
@@ -171,6 +174,7 @@ export function draftBody(where: DraftPlace, options: DraftOptions): FileDraft {
     tokens,
     bytes: Buffer.byteLength(text),
     limits: measureUses(placed, toolLimits),
+    broken: [],
     file: placed.bytes(),
   };
 }

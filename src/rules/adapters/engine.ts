@@ -1,6 +1,6 @@
 /** Writes packs into the tools' files, one target after the other. A target that fails is reported and never stops the
  *  others. */
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { fromByteString } from "../../core/text/index.ts";
 import {
@@ -10,10 +10,11 @@ import {
   readForeignBytes,
   removeEmptyFolders,
 } from "../../host/index.ts";
+import { isEnforced, type LimitUse, type MeasuredChain, measure } from "../audit/limits.ts";
 import { measureChains } from "../audit/tool-chains.ts";
 import { markedBlock } from "../files/marked-block.ts";
 import type { ProjectTree } from "../files/project-tree.ts";
-import type { Adapter } from "./adapter.ts";
+import type { Adapter, ToolLimit } from "./adapter.ts";
 import {
   chooseSettings,
   type DraftOptions,
@@ -29,6 +30,7 @@ import {
   changeTarget,
   explainRefusal,
   type FileTarget,
+  once,
   placeBody,
   readOwnText,
   readTargetState,
@@ -172,9 +174,10 @@ function planTarget(
   const own = current === undefined || mode === "replace-file" ? current : markedBlock.adopt(current, section);
   const state = readTargetState(own, target.target);
   const { adapters, limits } = target;
+  const { open, broken } = splitChains(chains, { target, current: own, counter: options.counter });
   const draftIn = (file: string | undefined) => {
     const place = (body: string) => placeBody(file, body, target.target);
-    return draftBody({ adapters, limits, settings, state, chains, place }, options);
+    return { ...draftBody({ adapters, limits, settings, state, chains: open, place }, options), broken };
   };
   const problem = explainRefusal(state, { current: own, target: target.target, force: options.force });
   if (problem !== undefined) {
@@ -184,6 +187,28 @@ function planTarget(
   }
   const draft = draftIn(own);
   return { after: draft.status === "ok" ? draft.file : current, facts: draft };
+}
+
+/** Separates the folders below the target in which a tool reads too much even without the block. Nothing that the block
+ *  leaves out helps there, so these folders do not decide what it holds. */
+function splitChains(
+  chains: DraftPlace["chains"],
+  {
+    target,
+    current,
+    counter,
+  }: { readonly target: FileTarget; readonly current: string | undefined } & Pick<EngineOptions, "counter">,
+): { readonly open: DraftPlace["chains"]; readonly broken: readonly LimitUse[] } {
+  const broken: LimitUse[] = [];
+  const ownText = once(() => fromByteString((current && removeFrom(current, target.target)) ?? ""));
+  const isOpen = (limit: ToolLimit, { folder, copies, others }: MeasuredChain) => {
+    if (folder === undefined || folder === dirname(target.path)) return true;
+    const used = others + copies * measure(ownText(), limit.unit, counter);
+    if (used > limit.value && isEnforced(limit)) broken.push({ limit, used, exceeded: true, folder });
+    return used <= limit.value;
+  };
+  const open = [...chains].map(([limit, each]) => [limit, each.filter((chain) => isOpen(limit, chain))] as const);
+  return { open: new Map(open), broken };
 }
 
 /** Removes a block from before the import, which would otherwise never change again. Keeps it if the other file holds

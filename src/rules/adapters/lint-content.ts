@@ -27,7 +27,7 @@ export async function lintContent(
 ): Promise<{ readonly problems: readonly ContentProblem[]; readonly packs: number }> {
   const content = await loadPacksContent({ ...choice, profile: "all", isEvery: true }, { cwd, env, ...caller });
   const { values: config } = await loadConfig({ cwd, env });
-  const budgets = chooseBudgets(undefined, config.budgets, content.adapters);
+  const budgets = chooseBudgets(undefined, config.budgets, { ...content, limits: content.company?.budgets });
   const budgeted = applyBudgets(content.adapters, budgets, choice.scope).map((adapter) => ({
     ...adapter,
     onOverflow: adapter.onOverflow ?? config.on_overflow,

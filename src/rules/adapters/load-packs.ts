@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { unknownName } from "../../core/text/index.ts";
 import { type Config, configDirectory, type Environment, findSource, type LoadedConfig } from "../../host/index.ts";
+import type { CompanyRules } from "../content/content-layer.ts";
 import { type ContentProblem, type LayerDirectory, loadContent, readEmbeddedContent } from "../content/load-content.ts";
 import { findSigns } from "../files/find-signs.ts";
 import { type ProjectTree, readProjectTree } from "../files/project-tree.ts";
@@ -55,6 +56,8 @@ export interface LoadedPacks {
   readonly adapters: readonly Adapter[];
   /** Includes adapters that a higher layer changes. */
   readonly everyAdapter: readonly Adapter[];
+  /** What the company sets for its projects. */
+  readonly company: CompanyRules | undefined;
   readonly problems: readonly ContentProblem[];
 }
 
@@ -75,7 +78,9 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
   const isBroken = content.problems.some(({ severity }) => severity === "error");
   const profile = findProfile(options, { profiles, isBroken });
   if (!isBroken) refuseUnknownLanguage(options, content.packs);
-  const choices = await judgePacks(orderPacks(merged.packs, profile), profile, options);
+  const { required = [] } = content.company ?? {};
+  const all = merged.packs.map((pack) => (required.includes(pack.id) ? { ...pack, required: true } : pack));
+  const choices = await judgePacks(orderPacks(all, profile), profile, options);
   const listUsed = (all: readonly PackChoice[]) => all.filter(({ used }) => used).map(({ pack }) => pack);
   const packs = listUsed(choices);
   let configuredPacks = packs;
@@ -83,7 +88,7 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
     // The profile of the configuration may be missing in the content of `--content`. Then its order and choice do not
     // count.
     const other = profiles.find(({ id }) => id === config.profile) ?? profiles[0]!;
-    const ordered = orderPacks(merged.packs, other);
+    const ordered = orderPacks(all, other);
     configuredPacks = listUsed(await judgePacks(ordered, other, { ...options, selection: options.configured }));
   }
   const warnings = merged.warnings.filter(({ pack }) => packs.some(({ id }) => id === pack)).map(expanded.explain);
@@ -97,6 +102,7 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
     profiles,
     adapters: content.adapters,
     everyAdapter: content.everyAdapter,
+    company: content.company,
     problems: [...content.problems, ...warnings],
   };
 }
@@ -231,6 +237,7 @@ function judge(pack: Pack, { selection, profile }: ChoiceOptions): Verdict | und
   const isChosen = builtIn?.ids.includes(id);
   const base = pack.base && isChosen !== false;
   const named = `profile "${profile.id}"`;
+  if (pack.required) return { used: true, why: "required by the company" };
   if (exclude?.ids.includes(id)) return { used: false, why: `excluded by ${exclude.from}` };
   if (asked !== undefined) return byList({ id, base }, asked);
   if (profile.only !== undefined) return byList({ id, base: false }, { ids: profile.only, from: named });

@@ -1,9 +1,10 @@
 /** Prepares a run of inject: configuration, layers, profile, tools, notes and facts. */
 import { relative, resolve } from "node:path";
 import { ContextError, throwProblems } from "../../core/errors.ts";
-import { type Verbosity, verbosities } from "../../core/text/index.ts";
+import { formatNumber, type Verbosity, verbosities } from "../../core/text/index.ts";
 import {
   type Caller,
+  type CompanyConfig,
   type Config,
   type CounterChoice,
   chooseCounter,
@@ -19,7 +20,8 @@ import {
   type Surroundings,
   type ToolBudget,
 } from "../../host/index.ts";
-import { applyBudgets, type ToolBudgets } from "../audit/limits.ts";
+import { applyBudgets, limitBudgets, type ToolBudgets } from "../audit/limits.ts";
+import type { CompanyRules } from "../content/content-layer.ts";
 import type { ContentProblem } from "../content/load-content.ts";
 import { readNotes } from "../content/notes.ts";
 import { lonelyFolder, readProjectTree } from "../files/project-tree.ts";
@@ -69,21 +71,25 @@ export async function prepareInject(choice: InjectChoice, caller: Caller): Promi
   const isProject = scope === "project";
   const root = isProject ? projectRoot(cwd, home) : home;
   const surroundings = { cwd: isProject ? cwd : home, env, projectOnly: isProject };
-  const { values: config, leftOut, sources } = await readConfig(choice, surroundings, caller);
+  const { values: own, leftOut, sources } = await readConfig(choice, surroundings, caller);
   // Removing needs nothing that the settings could bring.
   if (choice.uninstall !== true) requireTrust(leftOut, caller);
   const tree = isProject ? await readProjectTree(root, env) : lonelyFolder(root);
-  const loaded = await loadChosen(choice, { config, sources, scope, root, tree }, caller);
+  const loaded = await loadChosen(choice, { config: own, sources, scope, root, tree }, caller);
   // After an error nothing may be written, only removed.
   const problems = loaded.problems.map((problem) => ({ ...problem, file: relative(cwd, problem.file) }));
   const isFatal = ({ severity }: ContentProblem) => severity === "error" && choice.uninstall !== true;
   for (const { file, line, message } of problems.filter((each) => !isFatal(each)))
     caller.output.note(`${file}:${line}: ${message}`);
   throwProblems("invalid_content", problems.filter(isFatal));
+  const config = { ...own, tools: own.tools ?? loaded.company?.tools };
   const places = { scope, root, home };
   const replaced = choice.content === undefined ? [] : embeddedAdapters();
-  if (choice.uninstall !== true) refuseUnknownIds(config, { loaded, replaced, sources, named: choice });
-  const budgets = chooseBudgets(choice.budget, config.budgets, loaded.adapters);
+  if (choice.uninstall !== true) {
+    refuseUnknownIds(own, { loaded, replaced, sources, named: choice, cwd });
+    tellOverruled(choice, { values: own, sources, company: loaded.company }, caller);
+  }
+  const budgets = chooseBudgets(choice.budget, own.budgets, { ...loaded, limits: loaded.company?.budgets });
   const adapters = applyBudgets(loaded.adapters, budgets, scope);
   const chosen = await chooseTools(choice, { config, places, adapters }, caller);
   return {
@@ -156,20 +162,53 @@ function chooseLevels({ verbosity, own_files }: Config, adapters: readonly Adapt
   return Object.fromEntries([...named, ...shared]);
 }
 
-/** A budget of the run replaces every other one. */
+/** A budget of the run replaces every other one. `limits` are the company's. */
 export function chooseBudgets(
   budget: InjectChoice["budget"],
   configured: Config["budgets"],
-  adapters: readonly Adapter[],
+  { adapters, limits = {} }: { readonly adapters: readonly Adapter[]; readonly limits?: Config["budgets"] | undefined },
 ): ToolBudgets {
   // A clipboard's own budget is what the tool's field takes. `*` never raises it.
   const files = adapters.filter(({ type }) => type === "file-inject");
   if (budget !== undefined) return Object.fromEntries([["*", budget], ...files.map(({ id }) => [id, budget] as const)]);
+  return limitBudgets(readToolBudgets(configured), readToolBudgets(limits));
+}
+
+function readToolBudgets(configured: Config["budgets"]): ToolBudgets {
   const read = (own: ToolBudget): ToolBudgets[string] => {
     if (typeof own === "number") return { value: own, unit: "tokens" };
     return "max_bytes" in own ? { value: own.max_bytes, unit: "bytes" } : { value: own.max_tokens, unit: "tokens" };
   };
   return Object.fromEntries(Object.entries(configured).map(([id, own]) => [id, read(own)]));
+}
+
+/** Says which settings of the project have no effect, because the company decides. */
+function tellOverruled(
+  { packs, withoutPacks, budget }: InjectChoice,
+  {
+    values,
+    sources,
+    company,
+  }: Pick<LoadedConfig, "values" | "sources"> & { readonly company: CompanyRules | undefined },
+  { cwd, output }: Caller,
+): void {
+  if (company === undefined) return;
+  const { required = [], budgets = {}, lineOf } = company;
+  const place = (key: keyof CompanyConfig) => `${relative(cwd, company.file)}:${lineOf([key])}`;
+  const { exclude } = selectPacks({ values, sources }, { packs, withoutPacks });
+  const kept = required.filter((id) => exclude?.ids.includes(id));
+  if (exclude !== undefined && kept.length > 0)
+    output.note(`${exclude.from} cannot leave out ${kept.join(", ")}: the company requires it (${place("required")})`);
+  if (budget !== undefined) return;
+  const own = readToolBudgets(values.budgets);
+  const used = limitBudgets(own, readToolBudgets(budgets));
+  for (const id of Object.keys(own).filter((each) => used[each] !== own[each])) {
+    const { file, line } = findSource(["budgets", id], sources);
+    const { value, unit } = used[id]!;
+    output.note(
+      `budgets.${id} in ${file}:${line} is above the company's (${place("budgets")}), so ${formatNumber(value)} ${unit} apply`,
+    );
+  }
 }
 
 /** Throws on a tool or a pack that does not exist. An id of the configuration is reported with its line. */
@@ -180,12 +219,14 @@ function refuseUnknownIds(
     replaced,
     sources,
     named,
+    cwd,
   }: {
-    readonly loaded: Pick<LoadedPacks, "adapters" | "choices" | "problems">;
+    readonly loaded: Pick<LoadedPacks, "adapters" | "choices" | "problems" | "company">;
     /** Content of --content may not know every tool of the configuration. */
     readonly replaced: readonly Adapter[];
     readonly sources: LoadedConfig["sources"];
     readonly named: NamedPacks;
+    readonly cwd: string;
   },
 ): void {
   const adapters = [...loaded.adapters, ...replaced];
@@ -195,6 +236,11 @@ function refuseUnknownIds(
     const ids = Object.keys(config[key]).filter((id) => key !== "budgets" || id !== "*");
     for (const id of ids) refuseUnknownTools([id], adapters, findSource([key, id], sources));
   }
+  const { tools = [], budgets = {}, lineOf, file } = loaded.company ?? { lineOf: () => 1, file: "" };
+  for (const [index, id] of tools.entries())
+    refuseUnknownTools([id], adapters, { file: relative(cwd, file), line: lineOf(["tools", index]) });
+  for (const id of Object.keys(budgets).filter((each) => each !== "*"))
+    refuseUnknownTools([id], adapters, { file: relative(cwd, file), line: lineOf(["budgets", id]) });
   // A pack may be missing because it could not be read. That problem is reported instead.
   if (loaded.problems.some(({ severity }) => severity === "error")) return;
   refuseUnknownPacks({ values: config, sources, named }, loaded.choices);

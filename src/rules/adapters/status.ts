@@ -1,16 +1,18 @@
 /** Reports the state of every target, from a run that writes nothing. */
 import type { ContextError } from "../../core/errors.ts";
+import { fromByteString, textAt } from "../../core/text/index.ts";
 import type { OnDrop } from "../../host/index.ts";
 import { draftClip } from "../audit/clips.ts";
 import { isEnforced } from "../audit/limits.ts";
 import { brokenLimits } from "../audit/tool-chains.ts";
+import type { Pack } from "../packs/index.ts";
 import type { Scope, ToolLimit } from "./adapter.ts";
 import { isLossAllowed } from "./draft-file.ts";
 import { type EngineOptions, injectFiles, type TargetResult } from "./engine.ts";
 import { type LeftOverOptions, listLeftOvers } from "./left-overs.ts";
 import { exportTarget } from "./targets.ts";
 
-export interface TargetState extends Pick<TargetResult, "status" | "limits" | "budget" | "boundBy" | "lostOwn"> {
+export interface TargetState extends Pick<TargetResult, "status" | "limits" | "budget" | "boundBy" | "lost"> {
   /** Ids of the adapters. Empty for a file that no adapter names. */
   readonly tools: readonly string[];
   readonly scope: Scope;
@@ -24,6 +26,8 @@ export interface TargetState extends Pick<TargetResult, "status" | "limits" | "b
   readonly limit: ToolLimit | undefined;
   /** Ids of the packs that do not fit. */
   readonly dropped: readonly string[];
+  /** Ids of packs that the company requires and that the file does not hold now. */
+  readonly missing: readonly string[];
   /** The target is current and within every hard limit, and holds all packs unless they may be dropped. */
   readonly holds: boolean;
   readonly problem?: ContextError;
@@ -45,7 +49,7 @@ export async function injectionStatus(options: StatusOptions): Promise<TargetSta
   const leftOvers = await listLeftOvers(options, files);
   // The limits for which `audit` prints OVER THE LIMIT.
   const broken = scope === "global" ? [] : await brokenLimits(options.ids, { ...options, adapters: options.known });
-  const failed = { scope, status: "ok", budget: undefined, dropped: [], lostOwn: [], holds: false } as const;
+  const failed = { scope, status: "ok", budget: undefined, dropped: [], missing: [], lost: [], holds: false } as const;
   return [
     ...results.map((result) => describeTarget(result, options)),
     ...exports,
@@ -101,7 +105,8 @@ async function readExports(options: StatusOptions): Promise<TargetState[]> {
       limit: undefined,
       budget: undefined,
       dropped: [],
-      lostOwn: [],
+      missing: [],
+      lost: [],
       holds: state === "current" && status === "ok",
       ...(problem && { problem }),
     });
@@ -111,7 +116,7 @@ async function readExports(options: StatusOptions): Promise<TargetState[]> {
 
 function describeTarget(result: TargetResult, options: StatusOptions): TargetState {
   const { places, onDrop } = options;
-  const { adapters, path, bytes, status, limits, budget, boundBy, lostOwn, problem } = result;
+  const { adapters, path, bytes, status, limits, budget, boundBy, lost, problem } = result;
   const state = readFileState(result);
   const hard = limits.filter(({ limit }) => isEnforced(limit));
   const tightest = hard.sort((a, b) => a.limit.value - a.used - (b.limit.value - b.used))[0];
@@ -129,10 +134,33 @@ function describeTarget(result: TargetResult, options: StatusOptions): TargetSta
     budget,
     boundBy,
     dropped,
-    lostOwn,
+    missing: findMissing(result, options.packs),
+    lost,
     holds: state === "current" && fits && isLossAllowed(result, options),
     ...(problem && { problem }),
   };
+}
+
+/** A required pack is missing if it does not fit, or if a line of its core is not in the file yet. */
+function findMissing({ kind, packs, lost, change }: TargetResult, all: readonly Pack[]): string[] {
+  const before = change?.before;
+  if (kind === "skill" || (change !== undefined && before === change.after && lost.length === 0)) return [];
+  const lines = new Set(
+    before === undefined
+      ? []
+      : fromByteString(before)
+          .split(/\r?\n/)
+          .map((line) => line.trim()),
+  );
+  const isThere = ({ context, constraints }: Pack) =>
+    [context, constraints].every((text) =>
+      textAt(text, "minimal")
+        .split("\n")
+        .every((line) => line.trim() === "" || lines.has(line.trim())),
+    );
+  const unfit = lost.filter(({ required }) => required).map(({ id }) => id);
+  const absent = all.filter((pack) => pack.required && packs.includes(pack.id) && !isThere(pack)).map(({ id }) => id);
+  return [...new Set([...unfit, ...absent])];
 }
 
 /** A file that imports another target is as current as that target, which has its own line. */

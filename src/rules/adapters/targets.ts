@@ -226,7 +226,7 @@ function findBlock(file: string, body: string, { section }: AdapterTarget): stri
   return `${file.slice(start, end)}${file.slice(start, end).includes("\r\n") ? "\r\n" : "\n"}`;
 }
 
-function once(make: () => string): () => string {
+export function once(make: () => string): () => string {
   let made: string | undefined;
   return () => {
     made ??= make();

@@ -56,7 +56,8 @@ export interface AuditOptions {
   readonly adapters: readonly Adapter[];
   /** Absolute, with links resolved. The same holds for `home` and `cwd`. */
   readonly directory: string;
-  readonly home: string;
+  /** Without it, nothing outside the repository is read. */
+  readonly home?: string | undefined;
   /** Paths are shown relative to this folder. */
   readonly cwd: string;
   readonly counter: Counter;
@@ -69,9 +70,9 @@ export interface AuditOptions {
 }
 
 export async function audit(options: AuditOptions): Promise<AuditReport> {
-  const reader = createFileReader(options.counter);
-  const repetitions = createRepetitionFinder(options.counter);
   const root = repositoryAround(options.directory, options.home)?.root ?? options.directory;
+  const reader = createFileReader(options.counter, options.home === undefined ? root : undefined);
+  const repetitions = createRepetitionFinder(options.counter);
   const tools: AuditedTool[] = [];
   for (const tool of knownTools(options.adapters)) {
     const audited = await auditTool(tool, { ...options, reader, repetitions, root });
@@ -101,7 +102,7 @@ async function auditTool(
     readonly root: string;
   },
 ): Promise<AuditedTool> {
-  const { adapters, counter, home, reader, repetitions, packs = [], chosen } = options;
+  const { adapters, counter, home = "~", reader, repetitions, packs = [], chosen } = options;
   const adapter = adapters.find(({ id }) => id === tool.id);
   const imports = adapter?.imports === true;
   const chain = await loadChain(tool, { ...options, imports, skills: adapter?.skills?.paths });

@@ -60,6 +60,18 @@ export function applyBudgets(adapters: readonly Adapter[], budgets: ToolBudgets,
   });
 }
 
+/** Returns the budgets of a project within those of its company. A budget that stays is the same object. */
+export function limitBudgets(own: ToolBudgets, company: ToolBudgets): ToolBudgets {
+  const ids = [...new Set([...Object.keys(own), ...Object.keys(company)])];
+  const named = (budgets: ToolBudgets, id: string) => (Object.hasOwn(budgets, id) ? budgets[id] : undefined);
+  return Object.fromEntries(
+    ids.map((id) => {
+      const budgets = [own, company].map((each) => named(each, id) ?? named(each, "*"));
+      return [id, smallestBudget(budgets)!];
+    }),
+  );
+}
+
 /** Returns the budget that allows least, with 4 bytes per token. */
 function smallestBudget(budgets: readonly (Budget | undefined)[]): Budget | undefined {
   return budgets.filter((budget) => budget !== undefined).sort((a, b) => inBytes(a) - inBytes(b))[0];

@@ -6,6 +6,7 @@ import { basename, join } from "node:path";
 import type { z } from "zod";
 import { closest, didYouMean, isPlainObject, oneLine } from "../../core/text/index.ts";
 import {
+  type CompanyConfig,
   decodeText,
   isInside,
   listForeign,
@@ -18,6 +19,7 @@ import {
 } from "../../host/index.ts";
 import {
   builtInProfiles,
+  type ContentLayer,
   createPackSource,
   loadPackSchemas,
   nestedFolders,
@@ -36,12 +38,15 @@ export interface LayerContent<Adapter> {
   readonly adapters: readonly Adapter[];
   /** Ids of packs that profiles need. The packs may be in other layers. */
   readonly needed?: readonly NeededPack[] | undefined;
+  /** For the company's layer only. */
+  readonly company?: CompanyRules | undefined;
 }
 
 /** The place where a profile names a pack. */
 type NeededPack = Pick<ContentProblem, "file" | "line" | "severity"> & { readonly id: string };
 
-interface AdapterOptions<Adapter> {
+interface LayerOptions<Adapter> {
+  readonly layer: ContentLayer;
   /** The adapters that a file of the layer changes. */
   readonly lower: readonly Adapter[];
   /** The adapters that a file changes only if it is no whole adapter. Without a whole one, they belong to the layer. */
@@ -51,22 +56,43 @@ interface AdapterOptions<Adapter> {
 
 export async function readContentLayer<Adapter extends { readonly id: string }>(
   scope: ContentScope,
-  options: AdapterOptions<Adapter>,
+  options: LayerOptions<Adapter>,
 ): Promise<LayerContent<Adapter>> {
   const needed: NeededPack[] = [];
+  const company = options.layer === "company" ? await readCompanyRules(scope) : undefined;
   const sources = await readPacks(scope);
   const profiles = await readProfiles(scope, needed);
   const files = await readAdapters(scope, options.loadAdapterSchema);
   const changesOnly = files.every(({ value }) => "missing" in value.over(undefined));
   const adapters = files.flatMap((file) => mergeAdapter(scope, file, options) ?? []);
-  return { needed, sources, profiles, adapters: changesOnly ? [...options.spare, ...adapters] : adapters };
+  return { company, needed, sources, profiles, adapters: changesOnly ? [...options.spare, ...adapters] : adapters };
+}
+
+/** What a company sets for its projects, and where. */
+export interface CompanyRules extends CompanyConfig {
+  readonly file: string;
+  lineOf(path: readonly PropertyKey[]): number;
+}
+
+/** Reads the company's `config.yaml`. Every mistake is an error: a rule that nobody applies must not look as if it
+ *  holds. */
+async function readCompanyRules(scope: ContentScope): Promise<CompanyRules | undefined> {
+  const file = join(scope.directory, "config.yaml");
+  if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return undefined;
+  const kind = { shape: "company", load: loadCompanySchema } as const;
+  const document = await readContentYaml({ ...scope, strictness: "error" }, file, kind);
+  return document?.value && { ...document.value, file, lineOf: document.lineOf };
+}
+
+async function loadCompanySchema(): Promise<z.ZodType<CompanyConfig>> {
+  return (await import("../../host/config/config-file.ts")).companyConfigSchema;
 }
 
 /** Returns the adapter of a file, with what it does not set from the layer below. */
 function mergeAdapter<Adapter extends { readonly id: string }>(
   scope: ContentScope,
   { id, value, file, line }: Definition<AdapterFile<Adapter>>,
-  { lower, spare }: AdapterOptions<Adapter>,
+  { lower, spare }: LayerOptions<Adapter>,
 ): Adapter | undefined {
   const over = (adapters: readonly Adapter[]) => value.over(adapters.find((each) => each.id === id));
   const whole = over(lower);
@@ -118,7 +144,7 @@ async function readProfiles(scope: ContentScope, needed: NeededPack[]): Promise<
 /** In content that others maintain, a file without an id is not an adapter and may have another purpose. */
 async function readAdapters<Adapter>(
   scope: ContentScope,
-  load: AdapterOptions<Adapter>["loadAdapterSchema"],
+  load: LayerOptions<Adapter>["loadAdapterSchema"],
 ): Promise<Definition<AdapterFile<Adapter>>[]> {
   const own: ContentScope = { ...scope, problems: [] };
   const definitions = await readDefinitions(own, "adapters", { load });

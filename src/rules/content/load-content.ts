@@ -6,7 +6,7 @@ import { ContextError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/text/index.ts";
 import { outsideReason, systemReason } from "../../host/index.ts";
 import type { ContentLayer, PackLayer, Profile } from "../packs/index.ts";
-import { type LayerContent, readContentLayer } from "./content-layer.ts";
+import { type CompanyRules, type LayerContent, readContentLayer } from "./content-layer.ts";
 
 export interface LoadContentOptions<Adapter> {
   /** Lowest layer first. */
@@ -45,6 +45,7 @@ export interface LoadedContent<Adapter> {
   readonly adapters: readonly Adapter[];
   /** The adapters of every layer, including adapters that a later layer changes. */
   readonly everyAdapter: readonly Adapter[];
+  readonly company: CompanyRules | undefined;
   /** All problems in a fixed order. If one is an error, nothing should be written. */
   readonly problems: readonly ContentProblem[];
 }
@@ -74,7 +75,7 @@ export async function loadContent<Adapter extends { readonly id: string }>({
   for (const { layer, directory, strictness } of inside.filter(hasContent)) {
     const scope = { directory, strictness, within: layer === "user" ? undefined : directory, problems };
     const [lower, spare] = layer === "embedded" ? [[], spareAdapters()] : [lastOfEachId(everyAdapter()), []];
-    loaded.push({ ...(await readContentLayer(scope, { lower, spare, loadAdapterSchema })), layer });
+    loaded.push({ ...(await readContentLayer(scope, { layer, lower, spare, loadAdapterSchema })), layer });
   }
   // Packs that a profile needs and no layer has.
   const ids = loaded.flatMap(({ sources }) => sources.map(({ id }) => id)).sort();
@@ -83,19 +84,48 @@ export async function loadContent<Adapter extends { readonly id: string }>({
     const advice = didYouMean(id, ids) ?? `Packs are ${[...new Set(ids)].join(", ")}.`;
     problems.push({ ...place, rule: "unknown-profile-pack", message: `unknown pack "${id}". ${advice}` });
   }
+  const company = loaded.find((each) => each.company !== undefined)?.company;
+  problems.push(...checkRequired(company, loaded));
   return {
     packs: loaded.map(({ layer, sources }) => ({ layer, sources })),
     profiles: lastOfEachId(loaded.flatMap(({ profiles }) => profiles)),
     adapters: lastOfEachId(everyAdapter()),
     everyAdapter: everyAdapter(),
+    company,
     problems,
   };
 }
 
+/** Reports required packs that no layer has, and packs that a later layer takes away or narrows. */
+function checkRequired(company: CompanyRules | undefined, layers: readonly PackLayer[]): ContentProblem[] {
+  const { required = [], file, lineOf } = company ?? { file: "", lineOf: () => 1 };
+  return required.flatMap((id, index) => {
+    const found = layers.flatMap(({ layer, sources }) =>
+      sources.filter((each) => each.id === id).map((source) => ({ layer, source })),
+    );
+    const rule = "required-pack";
+    if (found.length === 0) {
+      const message = `no layer has the required pack "${id}"`;
+      return [{ file, line: lineOf(["required", index]), severity: "error" as const, rule, message }];
+    }
+    const above = found.slice(1).filter(({ layer }) => layer !== "company");
+    return above.flatMap(({ source }) => {
+      const narrowed = (["globs", "overlaps"] as const).find((key) => source[key].length > 0);
+      if (source.additive && narrowed === undefined) return [];
+      const reason = source.additive
+        ? `a project cannot set "${narrowed}" of it`
+        : "a project can add to it with additive: true, but not replace it";
+      const message = `the company requires the pack "${id}": ${reason}`;
+      return [{ file: join(source.directory, "pack.yaml"), line: 1, severity: "error" as const, rule, message }];
+    });
+  });
+}
+
 const contentFolders = ["packs", "profiles", "adapters"];
 
-function hasContent({ directory }: LayerDirectory): boolean {
-  return contentFolders.some((folder) => lookAt(join(directory, folder)) === "directory");
+function hasContent({ directory, layer }: LayerDirectory): boolean {
+  if (contentFolders.some((folder) => lookAt(join(directory, folder)) === "directory")) return true;
+  return layer === "company" && lookAt(join(directory, "config.yaml")) !== "nothing";
 }
 
 /** A directory that nobody named may be missing. Anything else in its place is a mistake. */

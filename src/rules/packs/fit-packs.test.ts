@@ -174,25 +174,35 @@ describe("fitPacks", () => {
       pack("own", tiered("o")),
     ];
     const steps = (limit: number) => {
-      const { thinned, dropped, lostOwn } = fitPacks(packs, bare(limit, { onOverflow: "thin" }));
-      return { steps: [...thinned.map(({ id, tier }) => `${id}/${tier}`), ...dropped.map(({ id }) => id)], lostOwn };
+      const { thinned, dropped, lost } = fitPacks(packs, bare(limit, { onOverflow: "thin" }));
+      return { steps: [...thinned.map(({ id, tier }) => `${id}/${tier}`), ...dropped.map(({ id }) => id)], lost };
     };
-    expect(steps(60)).toEqual({ steps: ["a/extended"], lostOwn: [] });
-    expect(steps(49)).toEqual({ steps: ["a/extended", "a/detail"], lostOwn: [] });
-    expect(steps(38)).toMatchObject({ lostOwn: [{ id: "own", tiers: ["extended"] }] });
+    expect(steps(60)).toEqual({ steps: ["a/extended"], lost: [] });
+    expect(steps(49)).toEqual({ steps: ["a/extended", "a/detail"], lost: [] });
+    expect(steps(38)).toMatchObject({ lost: [{ id: "own", tiers: ["extended"] }] });
     expect(steps(26)).toEqual({
       steps: ["own/extended", "own/detail", "a"],
-      lostOwn: [{ id: "own", tiers: ["detail", "extended"] }],
+      lost: [{ id: "own", required: false, tiers: ["detail", "extended"] }],
     });
     expect(steps(11)).toMatchObject({ steps: ["own/extended", "own/detail", "base", "a"] });
     const dropping = (limit: number) => fitPacks(packs, bare(limit, { maxBytes: limit })).packs.map(({ id }) => id);
     expect(dropping(71)).toEqual(["base", "a", "own"]);
     expect(dropping(70)).toEqual(["base", "own"]);
     expect(dropping(33)).toEqual(["own"]);
-    expect(fitPacks(packs, bare(70))).toMatchObject({ dropped: [{ id: "a" }], lostOwn: [] });
-    expect(fitPacks(packs, bare(5))).toMatchObject({ text: "xxxxx", lostOwn: [{ id: "own", tiers: [] }] });
+    expect(fitPacks(packs, bare(70))).toMatchObject({ dropped: [{ id: "a" }], lost: [] });
+    expect(fitPacks(packs, bare(5))).toMatchObject({ text: "xxxxx", lost: [{ id: "own", tiers: [] }] });
     const personal = packs.with(2, { ...packs[2]!, layer: "user" });
     expect(fitPacks(personal, bare(70)).packs.map(({ id }) => id)).toEqual(["base", "own"]);
+  });
+
+  it("drops required packs after the person's own, and reports them as lost", () => {
+    const packs = [pack("own", "ooooo"), pack("house", "hhhhh", { layer: "company", required: true })];
+    const { packs: kept, lost } = fitPacks(packs, bare(8));
+    expect(kept.map(({ id }) => id)).toEqual(["house"]);
+    expect(lost).toEqual([{ id: "own", required: false, tiers: [] }]);
+    expect(fitPacks([pack("a", "aaaaaaaaaa", { required: true }), pack("b", "b")], bare(8)).lost).toMatchObject([
+      { id: "a", required: true, tiers: [] },
+    ]);
   });
 
   it("decides overlaps by the order of the packs, before it looks at layers", () => {
@@ -202,7 +212,7 @@ describe("fitPacks", () => {
     expect(fitPacks(included, bare(10, { maxBytes: 10 }))).toMatchObject({
       text: "aaaaa",
       dropped: [{ id: "own", reason: "overlap", by: "a" }],
-      lostOwn: [],
+      lost: [],
     });
   });
 

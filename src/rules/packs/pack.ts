@@ -100,6 +100,8 @@ export interface Pack {
   readonly base: boolean;
   /** The pack is used only where a person or a profile names it. */
   readonly optional?: boolean | undefined;
+  /** The company requires the pack: it is dropped last, and a file without it fails the check. */
+  readonly required?: boolean | undefined;
   readonly overlaps: readonly string[];
   readonly detect: readonly string[];
   /** Patterns of the files that the pack is about. Empty: all files. */

@@ -18,13 +18,13 @@ export interface DroppedPack {
 }
 
 /** Drops packs that another pack includes, then keeps as many as fit into `maxBytes` (0 or less means no limit).
- *  `packs` are sorted, most important first, and the person's own packs get the budget before the others. Base packs come
+ *  `packs` are sorted, most important first, and required packs get the budget first, then the person's own packs. Base packs come
  *  first and are always kept. The first pack that does not fit is dropped with all packs after it, so no smaller pack
  *  takes its place. */
 export function trimPacks(packs: readonly Pack[], maxBytes: number, verbosity: Verbosity): TrimmedPacks {
   const base = packs.filter((pack) => pack.base);
   const { kept, dropped } = dropSubsumed(packs.filter((pack) => !pack.base));
-  const ranked = [...kept.filter(isOwn), ...kept.filter((pack) => !isOwn(pack))];
+  const ranked = [...kept].sort((a, b) => rank(b) - rank(a));
   let fitting = 0;
   let used = 0;
   for (const { context, constraints } of ranked) {
@@ -39,9 +39,10 @@ export function trimPacks(packs: readonly Pack[], maxBytes: number, verbosity: V
   };
 }
 
-/** Whether a person wrote the pack, or a part of it, for this place: in the project, or for all their projects. */
-function isOwn({ layer }: Pack): boolean {
-  return layer === "project" || layer === "user";
+/** How long a pack stays: 2 if the company requires it, 1 if a person wrote it, or a part of it, for this place: in the
+ *  project, or for all their projects. */
+function rank({ layer, required }: Pack): 0 | 1 | 2 {
+  return required ? 2 : layer === "project" || layer === "user" ? 1 : 0;
 }
 
 /** A pack is dropped if a pack that it names came earlier and was kept, whatever their weights. This is not transitive.
@@ -83,12 +84,13 @@ export interface Fit {
   readonly thinned: readonly { readonly id: string; readonly tier: Tier }[];
   /** The parts besides the packs that did not fit. */
   readonly leftOut: readonly AddedPart[];
-  /** The person's own packs that are not there as a whole. */
-  readonly lostOwn: readonly LostOwn[];
+  /** Required packs and the person's own packs that are not there as a whole. */
+  readonly lost: readonly LostPack[];
 }
 
-export interface LostOwn {
+export interface LostPack {
   readonly id: string;
+  readonly required: boolean;
   /** The tiers that are missing. Empty if the whole pack is missing. */
   readonly tiers: readonly Tier[];
 }
@@ -105,27 +107,27 @@ export function fitPacks(packs: readonly Pack[], options: FitOptions): Fit {
   // If all packs have globs, the block holds only the notes and facts of the project.
   const isExpected = trimmed.packs.length > 0 || packs.length === 0;
   const complete = { ...trimmed, text: whole, thinned: [], leftOut: [] };
-  if (isExpected && fits(whole)) return { ...complete, lostOwn: listLost(packs, complete) };
+  if (isExpected && fits(whole)) return { ...complete, lost: listLost(packs, complete) };
   let fit = shorten(trimmed, [ownPart], options);
   if (fit.text === undefined) fit = shorten(trimmed, [], options);
   if (fit.text === undefined) fit = shortenSmall(packs, [ownPart], options);
   if (fit.text === undefined) fit = shortenSmall(packs, [], options);
   const places = new Map(packs.map(({ id }, place) => [id, place]));
   const dropped = [...fit.dropped].sort((a, b) => places.get(a.id)! - places.get(b.id)!);
-  return { ...fit, dropped, lostOwn: listLost(packs, fit) };
+  return { ...fit, dropped, lost: listLost(packs, fit) };
 }
 
 /** A pack that another one includes is not lost. */
-function listLost(packs: readonly Pack[], { dropped, thinned }: Pick<Fit, "dropped" | "thinned">): LostOwn[] {
-  return packs.filter(isOwn).flatMap(({ id }) => {
+function listLost(packs: readonly Pack[], { dropped, thinned }: Pick<Fit, "dropped" | "thinned">): LostPack[] {
+  return packs.filter(rank).flatMap(({ id, required = false }) => {
     const tiers = thinned.filter((each) => each.id === id).map(({ tier }) => tier);
     const isGone = dropped.some((each) => each.id === id && each.reason === "budget");
-    return isGone || tiers.length > 0 ? [{ id, tiers: tiers.reverse() }] : [];
+    return isGone || tiers.length > 0 ? [{ id, required, tiers: tiers.reverse() }] : [];
   });
 }
 
 /** Uses only packs whose core fits alone, and thins them before it drops them. */
-function shortenSmall(packs: readonly Pack[], parts: readonly AddedPart[], options: FitOptions): Omit<Fit, "lostOwn"> {
+function shortenSmall(packs: readonly Pack[], parts: readonly AddedPart[], options: FitOptions): Omit<Fit, "lost"> {
   const { render, fits, verbosity } = options;
   const core = (some: readonly Pack[]) => render(some, () => "minimal", parts);
   const empty = core([]);
@@ -144,7 +146,7 @@ function shorten(
   { packs, dropped }: Pick<Fit, "packs" | "dropped">,
   parts: readonly AddedPart[],
   options: FitOptions,
-): Omit<Fit, "lostOwn"> {
+): Omit<Fit, "lost"> {
   const steps = planSteps(packs, options);
   let least = 0;
   let most = steps.length;
@@ -183,7 +185,8 @@ interface Step {
 }
 
 /** Returns the steps, lowest priority first. With `thin`, tiers are dropped before packs. A person's own packs are
- *  thinned after all others, and dropped after all others. Of each of the two groups, base packs are dropped last. */
+ *  thinned after all others, and dropped after all others; then come required packs. Of each of these groups, base packs
+ *  are dropped last. */
 function planSteps(packs: readonly Pack[], { verbosity, onOverflow }: FitOptions): Step[] {
   const thinning = tiersAt(verbosity).slice(1).reverse();
   // Tables belong to a tier, just as texts do.
@@ -195,7 +198,7 @@ function planSteps(packs: readonly Pack[], { verbosity, onOverflow }: FitOptions
     thinning.flatMap((tier) => from.filter((pack) => hasTier(pack, tier)).map(({ id }) => ({ id, tier })));
   const drop = (from: readonly Pack[]) => from.map(({ id }) => ({ id }));
   const upward = [...packs].reverse();
-  const groups = [upward.filter((pack) => !isOwn(pack)), upward.filter(isOwn)];
+  const groups = [0, 1, 2].map((each) => upward.filter((pack) => rank(pack) === each));
   const steps: Step[] = onOverflow === "thin" ? groups.flatMap(thin) : [];
   for (const group of groups) {
     const base = group.filter((pack) => pack.base);

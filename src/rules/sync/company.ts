@@ -48,6 +48,12 @@ export async function companyDirectory(company: Company | undefined, place: Comp
   throw new ContextError("unreadable_input", message, { hint: "Run plimsoll sync." });
 }
 
+/** Returns the commit of the company's packs on this machine. A folder that is used in place has none. */
+export async function readCompanyCommit(company: Company, place: CompanyPlace): Promise<string | undefined> {
+  const source = readCompanySource(company, place);
+  return source.kind === "git" ? (await readCurrent(locateCache(source, place.env)))?.commit : undefined;
+}
+
 /** Updates the layer. A failure is data, and keeps the earlier layer. */
 export async function syncCompany(
   company: Company,
