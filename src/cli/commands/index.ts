@@ -18,6 +18,11 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./import.ts")).importCommand,
   },
   {
+    name: "undo",
+    summary: "take back the last command that changed many files, byte for byte",
+    load: async () => (await import("./undo.ts")).undoCommand,
+  },
+  {
     name: "packs",
     summary: "list packs, show one, find mistakes in them",
     load: async () => (await import("./packs.ts")).packsCommand,

@@ -37,14 +37,17 @@ export interface Replacement {
   readonly expected: FileState;
   /** Only the owner may read the file. */
   readonly isPrivate?: boolean | undefined;
+  /** The permissions of the new file, instead of those of the file that it replaces. */
+  readonly mode?: number | undefined;
 }
 
 /** Writes `bytes`, or deletes the file for `undefined`. Returns false and does nothing if the file is not in the state
  *  `expected` any more: somebody saved it after it was read, and that change must not be lost. */
 export async function replaceFile(place: FilePlace, replacement: Replacement): Promise<boolean> {
   const { folder, name } = place;
-  const { bytes, expected, isPrivate = false } = replacement;
-  const temporary = bytes === undefined ? undefined : await writeTemporary(place, bytes, { like: expected, isPrivate });
+  const { bytes, expected, isPrivate = false, mode } = replacement;
+  const temporary =
+    bytes === undefined ? undefined : await writeTemporary(place, bytes, { like: expected, isPrivate, mode });
   try {
     if (readFileState(folder.at(name))?.version !== expected?.version) return false;
     if (temporary !== undefined) renameSync(folder.at(temporary), folder.at(name));
@@ -97,6 +100,7 @@ interface Modes {
   /** The file that will be replaced. */
   readonly like: FileState;
   readonly isPrivate: boolean;
+  readonly mode?: number | undefined;
 }
 
 /** The file gets the mode and owner of the file that it replaces. A new file gets 0644 minus the umask, a private one
@@ -115,7 +119,7 @@ async function writeTemporary({ folder, name }: FilePlace, bytes: Buffer, modes:
   }
 }
 
-async function fill({ folder, name }: FilePlace, bytes: Buffer, { like, isPrivate }: Modes): Promise<void> {
+async function fill({ folder, name }: FilePlace, bytes: Buffer, { like, isPrivate, mode }: Modes): Promise<void> {
   const handle = await open(folder.at(name), "wx", like === undefined && !isPrivate ? 0o644 : 0o600);
   try {
     // If the folder was swapped just before, the file is empty and no text is in the wrong place.
@@ -126,6 +130,7 @@ async function fill({ folder, name }: FilePlace, bytes: Buffer, { like, isPrivat
       await handle.chown(like.uid, like.gid).catch(() => {});
       await handle.chmod(like.mode & (isPrivate ? 0o700 : 0o7777));
     }
+    if (mode !== undefined) await handle.chmod(mode);
     await handle.sync();
   } finally {
     await handle.close();

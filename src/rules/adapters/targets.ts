@@ -1,9 +1,8 @@
 /** Lists the files that the chosen adapters write, each file once. */
-import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { fromByteString, importedNames, toByteString } from "../../core/text/index.ts";
-import { type AttemptedChange, type AttemptOptions, attemptChange, followLinks } from "../../host/index.ts";
+import { type AttemptedChange, type AttemptOptions, attemptChange, followLinks, keepCopy } from "../../host/index.ts";
 import { markedBlock, readOwnership, renderOwnedFile } from "../files/marked-block.ts";
 import { isLimitOn } from "../load-model/tool-files.ts";
 import type { Adapter, AdapterTarget, Scope, ToolLimit } from "./adapter.ts";
@@ -274,29 +273,4 @@ export async function changeTarget<Facts>(path: string, options: TargetChange<Fa
     if (failed !== undefined) return { facts, problem: failed };
   }
   return attemptChange(path, options);
-}
-
-/** Returns the copies of a file that runs with `force` kept. */
-export function keptCopies(path: string): string[] {
-  const copies: string[] = [];
-  for (let copy = copyName(path, 0); existsSync(copy); copy = copyName(path, copies.length)) copies.push(copy);
-  return copies;
-}
-
-function copyName(path: string, number: number): string {
-  return `${path}.bak${number === 0 ? "" : `.${number}`}`;
-}
-
-/** Copies to the first `.bak` name that is free or already holds the same content. Returns the problem if it fails. */
-async function keepCopy(
-  path: string,
-  content: string,
-  options: Omit<AttemptOptions<unknown>, "plan">,
-): Promise<ContextError | undefined> {
-  for (let number = 0; ; number++) {
-    const copy = copyName(path, number);
-    const plan = (current: string | undefined) => ({ after: current ?? content, facts: undefined });
-    const { change, problem } = await attemptChange(copy, { ...options, plan });
-    if (problem !== undefined || change.after === content) return problem;
-  }
 }
