@@ -20,6 +20,7 @@ export {
   loadPacksContent,
   type PacksContent,
 } from "./adapters/packs-content.ts";
+export { explainUnplaced } from "./adapters/plan-files.ts";
 export { type InjectChoice, type Prepared, prepareInject } from "./adapters/prepare-inject.ts";
 export type { AuditedTool, AuditReport } from "./audit/audit.ts";
 export { type ClipResult, copyToClipboard, draftClip } from "./audit/clips.ts";

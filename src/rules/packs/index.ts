@@ -11,6 +11,7 @@ export { mergeLayers, type PackLayer } from "./merge-packs.ts";
 export {
   builtInProfiles,
   type ContentLayer,
+  mayReach,
   nestedFolders,
   orderPacks,
   type Pack,
