@@ -14,7 +14,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "import",
-    summary: "turn existing instruction files into packs; changes none of them",
+    summary: "turn existing instruction files into packs; changes them only with --move",
     load: async () => (await import("./import.ts")).importCommand,
   },
   {
