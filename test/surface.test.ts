@@ -252,6 +252,7 @@ test("every command has its help frozen", async () => {
     "init",
     "inject",
     "import",
+    "undo",
     "packs",
     "notes",
     "sync",

@@ -12,7 +12,10 @@ export const modules = [
     file: "src/conversation/history/binding-watch.ts",
     tests: ["src/conversation/history/binding-watch.test.ts"],
   },
-  { file: "src/core/messages/bound-prefix.ts", tests: ["src/core/messages/binds-thinking.test.ts", "src/core/messages/bound-prefix.test.ts"] },
+  {
+    file: "src/core/messages/bound-prefix.ts",
+    tests: ["src/core/messages/binds-thinking.test.ts", "src/core/messages/bound-prefix.test.ts"],
+  },
   { file: "src/core/text/keyed-hash.ts", tests: ["src/core/text/keyed-hash.test.ts"] },
   { file: "src/conversation/intake/delta.ts", tests: ["src/conversation/intake/*.test.ts"] },
   { file: "src/conversation/intake/page.ts", tests: ["src/conversation/intake/*.test.ts"] },

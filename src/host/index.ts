@@ -21,6 +21,7 @@ export {
   type FileChange,
   type PlannedChange,
 } from "./files/change-file.ts";
+export { listRuns, type RecordedRun, recordChanges } from "./files/change-journal.ts";
 export type { CountReport } from "./files/count-files.ts";
 export {
   hasRepository,
@@ -31,6 +32,7 @@ export {
 } from "./files/find-root.ts";
 export { copyTree, removeTree } from "./files/folder-tree.ts";
 export type { IgnoreRules } from "./files/ignore-rules.ts";
+export { keepCopy, keptCopies } from "./files/kept-copies.ts";
 export { withLock } from "./files/lock.ts";
 export { makeDirectory, removeEmptyFolders } from "./files/make-directory.ts";
 export {
@@ -132,6 +134,7 @@ export type { YamlDocument } from "./config/yaml-document.ts";
 export { cacheDirectory } from "./directories.ts";
 export { decodeText, getErrorCode } from "./files/read-text.ts";
 export { replaceOwnFile } from "./files/replace-file.ts";
+export { type UndoneFile, undoRun } from "./files/undo-changes.ts";
 export { createDiff } from "./files/unified-diff.ts";
 export type { Caller } from "./print/output.ts";
 export { createOutput, type Output, type Style, type TextStream } from "./print/output.ts";

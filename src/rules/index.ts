@@ -20,6 +20,7 @@ export {
   loadPacksContent,
   type PacksContent,
 } from "./adapters/packs-content.ts";
+export { explainUnplaced } from "./adapters/plan-files.ts";
 export { type InjectChoice, type Prepared, prepareInject } from "./adapters/prepare-inject.ts";
 export type { AuditedTool, AuditReport } from "./audit/audit.ts";
 export type { AuditedRepository } from "./audit/audit-repositories.ts";
@@ -41,6 +42,11 @@ export function loadInstructions(): Promise<typeof import("./audit/find-instruct
   return import("./audit/find-instructions.ts");
 }
 
+/** Loads the code for `import --move`. */
+export function loadMoveFiles(): Promise<typeof import("./content/move-files.ts")> {
+  return import("./content/move-files.ts");
+}
+
 /** Loads the code for `mcp install` and `mcp uninstall`. */
 export function loadMcpInstall(): Promise<typeof import("./mcp-wire/run-install.ts")> {
   return import("./mcp-wire/run-install.ts");
@@ -48,6 +54,7 @@ export function loadMcpInstall(): Promise<typeof import("./mcp-wire/run-install.
 
 export { injectionStatus, type TargetState } from "./adapters/status.ts";
 export { type ContentProblem, readEmbeddedContent } from "./content/load-content.ts";
+export type { LoadedTokens, MovePlan, MoveResult } from "./content/move-files.ts";
 export { addNote, clearNotes, readNotes } from "./content/notes.ts";
 export type { ImportResult, KeptTools } from "./content/write-imported.ts";
 export { markedBlock } from "./files/marked-block.ts";

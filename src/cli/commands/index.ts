@@ -14,8 +14,13 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "import",
-    summary: "turn existing instruction files into packs; changes none of them",
+    summary: "turn existing instruction files into packs; changes them only with --move",
     load: async () => (await import("./import.ts")).importCommand,
+  },
+  {
+    name: "undo",
+    summary: "take back the last command that changed many files, byte for byte",
+    load: async () => (await import("./undo.ts")).undoCommand,
   },
   {
     name: "packs",

@@ -56,7 +56,7 @@ test("a wrong value is reported with the allowed values", () => {
   expect(problemsOf("tools: claude-code")).toEqual(['1: "tools" must be a list, not "claude-code"']);
   expect(problemsOf("tools:\n- a\n- {}\n")).toEqual(['3: "tools[1]" must be a text, not a mapping']);
   expect(problemsOf("title:\n")).toEqual(['1: "title" must be a text, not empty']);
-  expect(problemsOf('title: ""\n')).toEqual(['1: "title" must be a text that is not empty, not ""']);
+  expect(problemsOf('profile: ""\n')).toEqual(['1: "profile" must be a text that is not empty, not ""']);
   expect(problemsOf("session: 5")).toEqual(['1: "session" must be a mapping of keys, not 5']);
   expect(problemsOf("verbosity: []")).toEqual(['1: "verbosity" must be a mapping of keys, not a list']);
 });

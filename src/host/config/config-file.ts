@@ -59,7 +59,11 @@ export const configSchema: z.ZodType<ConfigPart> = z
       "How tokens are counted. The default is auto if a model is set, and for inject and audit.",
     ),
     model: key(text, "The model whose tokens the counter auto estimates, such as claude-sonnet-5 or gpt-5."),
-    title: key(text, "Heading of the block that inject writes.", defaultConfig.title),
+    title: key(
+      z.string(),
+      "Heading of the block that inject writes. Empty: only packs and notes, without facts about the project.",
+      defaultConfig.title,
+    ),
     profile: key(text, "The profile whose packs are used.", defaultConfig.profile),
     language: key(text, "Language of the packs.", defaultConfig.language),
     tools: key(z.array(text), "Ids of the AI tools to write for. The default is the tools that are found."),

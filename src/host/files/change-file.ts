@@ -6,6 +6,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { isSecretName } from "../../core/text/index.ts";
 import type { Environment } from "../directories.ts";
+import { recordChange } from "./change-journal.ts";
 import { withLock } from "./lock.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 import { followLinks, isGitInternal, isInside } from "./paths.ts";
@@ -26,6 +27,8 @@ interface WriteOptions {
   readonly dryRun?: boolean | undefined;
   /** The file is Plimsoll's own and only for the user: a new file gets mode 0600, and new directories 0700. */
   readonly isPrivate?: boolean | undefined;
+  /** The permissions that the file gets, instead of those that it has. */
+  readonly mode?: number | undefined;
   /** Determines the folder of the locks. @default process.env */
   readonly env?: Environment | undefined;
 }
@@ -74,7 +77,7 @@ export async function attemptChange<Facts>(
     const done: Done<Facts> =
       options.dryRun || isDone
         ? { ...look, written: false }
-        : await withLock(join(target.directory, target.name), lock, async () => changeLocked(target, options));
+        : await withLock(join(target.directory, target.name), lock, () => changeLocked(target, { ...options, path }));
     const { before, after, written, facts } = done;
     if (done.problem !== undefined) return { facts, problem: describeProblem(path, done.problem) };
     return { change: { path, before, after, written }, facts };
@@ -142,7 +145,10 @@ interface Done<Facts> extends Look<Facts> {
   readonly written: boolean;
 }
 
-function changeLocked<Facts>(target: Target, options: AttemptOptions<Facts>): Done<Facts> {
+async function changeLocked<Facts>(
+  target: Target,
+  options: AttemptOptions<Facts> & { readonly path: string },
+): Promise<Done<Facts>> {
   // A program that keeps saving the file is not worth waiting for.
   const maxAttempts = 20;
   const { name } = target;
@@ -151,12 +157,14 @@ function changeLocked<Facts>(target: Target, options: AttemptOptions<Facts>): Do
       if (folder !== undefined && attempt === 0) removeStaleTemporaries({ folder, name });
       return lookAt({ folder, name }, options);
     });
-    const { after, state, differs, problem } = look;
+    const { before, after, state, differs, problem } = look;
     if (!differs || problem !== undefined) return { ...look, written: false };
-    const { isPrivate } = options;
+    const { isPrivate, mode, root } = options;
+    const path = resolve(root, options.path);
+    if (!isPrivate) await recordChange({ path, root, before, after, mode: state && state.mode & 0o7777 });
     const bytes = after === undefined ? undefined : toBytes(after);
     const replace = (folder: OpenFolder | undefined) =>
-      replaceFile({ folder: folder!, name }, { bytes, expected: state, isPrivate });
+      replaceFile({ folder: folder!, name }, { bytes, expected: state, isPrivate, mode });
     if (inFolder({ ...target, mode: isPrivate ? 0o700 : 0o777 }, replace)) return { ...look, written: true };
   }
   throw new ContextError("write_failed", "another program keeps changing it", {

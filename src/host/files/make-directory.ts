@@ -33,10 +33,11 @@ function isDirectory(path: string): boolean {
   }
 }
 
-/** Removes the folders that were made for a file, as far as nothing else is in them. The root stays. */
-export async function removeEmptyFolders(path: string, root: string): Promise<void> {
+/** Removes the folders that were made for a file, as far as nothing else is in them. The root stays, and so do folders
+ *  that are not in `only`. */
+export async function removeEmptyFolders(path: string, root: string, only?: readonly string[]): Promise<void> {
   for (const folder of upward(dirname(path), root)) {
-    if (folder === root || !(await removeFolder(folder, root))) return;
+    if (folder === root || only?.includes(folder) === false || !(await removeFolder(folder, root))) return;
   }
 }
 

@@ -47,14 +47,16 @@ export interface Replacement {
   readonly expected: FileState;
   /** Only the owner may read the file. */
   readonly isPrivate?: boolean | undefined;
+  /** The permissions of the new file, instead of those of the file that it replaces. */
+  readonly mode?: number | undefined;
 }
 
 /** Writes `bytes`, or deletes the file for `undefined`. Returns false and does nothing if the file is not in the state
  *  `expected` any more: somebody saved it after it was read, and that change must not be lost. */
 export function replaceFile(place: FilePlace, replacement: Replacement): boolean {
   const { folder, name } = place;
-  const { bytes, expected, isPrivate = false } = replacement;
-  const temporary = bytes === undefined ? undefined : writeTemporary(place, bytes, { like: expected, isPrivate });
+  const { bytes, expected, isPrivate = false, mode } = replacement;
+  const temporary = bytes === undefined ? undefined : writeTemporary(place, bytes, { like: expected, isPrivate, mode });
   try {
     if (readFileState(folder.at(name))?.version !== expected?.version) return false;
     if (temporary !== undefined) renameSync(folder.at(temporary), folder.at(name));
@@ -116,6 +118,7 @@ interface Modes {
   /** The file that will be replaced. */
   readonly like: FileState;
   readonly isPrivate: boolean;
+  readonly mode?: number | undefined;
 }
 
 /** The file gets the mode and owner of the file that it replaces. A new file gets 0644 minus the umask, a private one
@@ -134,7 +137,7 @@ function writeTemporary({ folder, name }: FilePlace, bytes: Buffer, modes: Modes
   }
 }
 
-function fill({ folder, name }: FilePlace, bytes: Buffer, { like, isPrivate }: Modes): void {
+function fill({ folder, name }: FilePlace, bytes: Buffer, { like, isPrivate, mode }: Modes): void {
   const descriptor = openSync(folder.at(name), "wx", like === undefined && !isPrivate ? 0o644 : 0o600);
   try {
     // If the folder was swapped just before, the file is empty and no text is in the wrong place.
@@ -148,6 +151,7 @@ function fill({ folder, name }: FilePlace, bytes: Buffer, { like, isPrivate }: M
       }
       fchmodSync(descriptor, like.mode & (isPrivate ? 0o700 : 0o7777));
     }
+    if (mode !== undefined) fchmodSync(descriptor, mode);
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);

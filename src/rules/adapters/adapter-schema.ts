@@ -52,6 +52,10 @@ const rulesSchema = z.strictObject({
     description:
       "Its front matter. {globs} is a text with commas, {globs_list} a list; {name} and {description} are quoted texts.",
   }),
+  always: key(
+    text,
+    "Front matter of a rule that the tool always loads, for packs without globs that only this tool gets.",
+  ),
   ...dated("Where the fact comes from, the best source first."),
 });
 

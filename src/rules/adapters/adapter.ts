@@ -68,6 +68,8 @@ export interface ScopedRules extends Dated {
   readonly path: string;
   /** Front matter. `{globs}` is a text with commas, `{globs_list}` a list, `{name}` and `{description}` quoted texts. */
   readonly preamble: string;
+  /** Front matter of a rule that the tool always loads: for packs that only this tool gets. Absent if it has none. */
+  readonly always?: string | undefined;
 }
 
 /** Folders with one folder for each skill. */

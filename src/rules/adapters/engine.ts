@@ -65,9 +65,9 @@ export interface TargetResult extends Settings, Omit<FileDraft, "file"> {
 /** Without packs there is nothing to write. `faults` are what tools of the run do not read after it, or read twice. */
 export async function injectFiles(
   options: EngineOptions,
-): Promise<{ readonly results: readonly TargetResult[] } & Pick<FilePlan, "files" | "faults">> {
-  if (options.packs.length === 0) return { results: [], files: [], faults: [] };
-  const { files, imports, faults } = await planFiles(options.adapters, options);
+): Promise<{ readonly results: readonly TargetResult[] } & Pick<FilePlan, "files" | "faults" | "unplaced">> {
+  if (options.packs.length === 0) return { results: [], files: [], faults: [], unplaced: [] };
+  const { files, imports, faults, unplaced } = await planFiles(options.adapters, options);
   const results = new Map<PlannedFile, TargetResult>();
   const isNested = (file: PlannedFile) => file.kind === "nested";
   const blocks = files.some(isNested) ? readOwnTexts(files, options.places.root) : new Map<string, string>();
@@ -85,7 +85,7 @@ export async function injectFiles(
   for (const [file, imported] of imports) {
     results.set(file, await leaveToImport(file, results.get(imported)!, options));
   }
-  return { results: files.map((file) => results.get(file)!), files, faults };
+  return { results: files.map((file) => results.get(file)!), files, faults, unplaced };
 }
 
 /** Returns the people's texts in the files that hold a block, by path. */
@@ -156,7 +156,8 @@ function chooseContent(
   { kind, packs, adapters }: PlannedFile,
   { content, places, ...run }: EngineOptions,
 ): EngineOptions["content"] {
-  const own = kind === "rule" ? { title: packs[0]!.name } : kind === "nested" ? { title: content.title } : content;
+  const { title } = content;
+  const own = kind === "rule" ? { title: title && packs[0]!.name } : kind === "nested" ? { title } : content;
   const isNamed = places.scope === "project" && packs.some(({ skills }) => skills.length > 0);
   if (!isNamed || adapters.every(({ skills }) => skills !== undefined)) return own;
   return { ...own, skillPath: skillPathFor(run.adapters) };

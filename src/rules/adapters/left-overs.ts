@@ -9,6 +9,7 @@ import {
   type FileChange,
   isInside,
   isOtherProject,
+  keptCopies,
   readForeignBytes,
   removeEmptyFolders,
 } from "../../host/index.ts";
@@ -23,7 +24,6 @@ import {
   explainRefusal,
   exportTarget,
   type FileTarget,
-  keptCopies,
   listTargets,
   type Places,
   readTargetState,

@@ -62,6 +62,7 @@ async function findMistakes(
     packs: content.packs,
     sources: content.layers.flatMap(ownSources),
     profiles: content.profiles.filter(({ id }) => lines.profileFile(id) !== undefined),
+    tools: content.adapters.flatMap(({ id, reads }) => [id, ...reads]),
     knownIds: readEmbeddedContent().sources.map(({ id }) => id),
     budgets: content.budgeted.flatMap(listBudgets),
   });

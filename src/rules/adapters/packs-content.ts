@@ -121,6 +121,9 @@ export interface ListedPack {
   /** The files that the pack is about. Empty: all. */
   readonly globs: readonly string[];
   readonly nested: boolean;
+  /** The AI tools that get the pack, and those that do not. Absent: all, and none. */
+  readonly tools?: readonly string[] | undefined;
+  readonly not_tools?: readonly string[] | undefined;
   /** Names of the skills that it brings. */
   readonly skills: readonly string[];
   readonly tokens: TierTokens;
@@ -133,7 +136,7 @@ export function describePack(
   { pack, used, why }: PackChoice,
   { counter, profile }: { readonly counter: Counter; readonly profile: Profile },
 ): ListedPack {
-  const { id, name, layer, base, overlaps, globs, nested } = pack;
+  const { id, name, layer, base, overlaps, globs, nested, tools, notTools: not_tools } = pack;
   const skills = pack.skills.map((skill) => skill.name);
   const weight = profile.packs.find((each) => each.id === id)?.weight || pack.weight;
   // A preamble is core. Lists that inject renders (patterns, errors, courses) are not counted.
@@ -142,7 +145,7 @@ export function describePack(
     return counter.count([...(tier === "core" ? [pack.preamble] : []), ...texts.map(({ text }) => text)].join(""));
   };
   const tokens = Object.fromEntries(tiers.map((tier) => [tier, count(tier)])) as unknown as TierTokens;
-  return { id, name, layer, weight, base, overlaps, globs, nested, skills, tokens, used, why };
+  return { id, name, layer, weight, base, overlaps, globs, nested, tools, not_tools, skills, tokens, used, why };
 }
 
 export type TierTokens = Readonly<Record<Tier, number>>;

@@ -4,9 +4,10 @@ import { statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expandBraces, oneLine } from "../../core/text/index.ts";
 import { followLinks, isOtherProject, readForeignBytes } from "../../host/index.ts";
-import { isLimitOn, knownTools } from "../load-model/tool-files.ts";
-import { nestedFolders, type Pack, trimPacks } from "../packs/index.ts";
+import { isLimitOn, knownTools, type ToolFiles } from "../load-model/tool-files.ts";
+import { mayReach, nestedFolders, type Pack, trimPacks } from "../packs/index.ts";
 import type { Adapter, AdapterTarget, ScopedRules } from "./adapter.ts";
+import type { DraftOptions } from "./draft-file.ts";
 import { type ChooseOptions, chooseHarmless, type HarmlessTargets } from "./harmless-targets.ts";
 import { planSkills, type SkillFile } from "./skills.ts";
 import {
@@ -38,6 +39,17 @@ export interface FilePlan extends Pick<HarmlessTargets, "faults"> {
   readonly files: readonly PlannedFile[];
   /** Maps each file that imports another file of the plan to that file, which holds the block. */
   readonly imports: ReadonlyMap<PlannedFile, PlannedFile>;
+  readonly unplaced: readonly UnplacedPack[];
+}
+
+/** A pack that a tool should get and does not, because the tool shares its file with tools that must not get it. */
+export interface UnplacedPack {
+  readonly pack: string;
+  readonly tool: string;
+  /** Absent if the tool has no file in the project. */
+  readonly path?: string | undefined;
+  /** Ids of the tools that read this file too. */
+  readonly sharedWith: readonly string[];
 }
 
 export interface FilePlanOptions extends ChooseOptions {
@@ -45,6 +57,8 @@ export interface FilePlanOptions extends ChooseOptions {
   /** Adapters that the configuration chooses, though not for this run. */
   readonly standing?: readonly Adapter[] | undefined;
   readonly force?: boolean | undefined;
+  /** What blocks contain besides packs. */
+  readonly content: DraftOptions["content"];
 }
 
 /** Returns the files that inject writes for these adapters. */
@@ -59,16 +73,20 @@ export async function planFiles(adapters: readonly Adapter[], options: FilePlanO
   const importers = (target: FileTarget) => [...imported].filter(([, other]) => other === target).map(([each]) => each);
   const scoped = places.scope === "global" ? [] : packs.filter(isScoped);
   // A pack that another one includes is dropped, wherever the other one goes.
-  const kept = scoped.length === 0 ? [] : trimPacks(packs, 0, "full").packs.filter(isScoped);
+  const trimmed = trimPacks(packs, 0, "full").packs;
+  const kept = scoped.length === 0 ? [] : trimmed.filter(isScoped);
   const blocks = new Map<FileTarget, PlannedFile>();
   const nested = new Map<FileTarget, readonly PlannedFile[]>();
   for (const target of targets) {
     const readers = [target, ...importers(target)].flatMap((each) => each.adapters);
-    const below = imported.has(target) || kept.length === 0 ? [] : await planNested(target, kept, places);
+    const isAllowed = (pack: Pack) => readers.every(({ id }) => mayReach(pack, id));
+    const inFolders = imported.has(target) ? [] : kept.filter(isAllowed);
+    const below = inFolders.length === 0 ? [] : await planNested(target, inFolders, places);
     const isRule = readers.every(({ rules }) => rules !== undefined);
     const isNested = (pack: Pack) => below.some((each) => each.packs.includes(pack) || !kept.includes(pack));
     const isElsewhere = (pack: Pack) => scoped.includes(pack) && (isRule || isNested(pack));
-    blocks.set(target, { ...target, kind: "block", packs: packs.filter((pack) => !isElsewhere(pack)) });
+    const own = packs.filter((pack) => isAllowed(pack) && !isElsewhere(pack));
+    blocks.set(target, { ...target, kind: "block", packs: own });
     nested.set(target, below);
   }
   const readBy = (adapter: Adapter) => {
@@ -91,15 +109,21 @@ export async function planFiles(adapters: readonly Adapter[], options: FilePlanO
       skill,
     });
   }
+  const restricted = trimmed.filter(({ tools = [], notTools = [] }) => tools.length + notTools.length > 0);
+  const alone = places.scope === "global" ? [] : restricted.filter((pack) => !isScoped(pack));
+  const rules = await planRules(adapters, readBy, { ...options, packs: [...kept, ...alone] });
+  // A file that only restricted packs would be in gets no empty block, unless others import it.
+  const isImported = (target: FileTarget) => imported.has(target) || importers(target).length > 0;
+  const isBare = restricted.length > 0 || options.content.title === "";
+  const hasNotes = (options.content.notes ?? []).length > 0;
+  const isWritten = (target: FileTarget, { packs: own }: PlannedFile) =>
+    own.length > 0 || packs.length === 0 || !isBare || hasNotes || isImported(target);
+  const written = [...blocks].filter(([target, file]) => isWritten(target, file)).map(([, file]) => file);
   return {
-    files: [
-      ...blocks.values(),
-      ...[...nested.values()].flat(),
-      ...(await planRules(adapters, readBy, { places, packs: kept })),
-      ...skills,
-    ],
+    files: [...written, ...[...nested.values()].flat(), ...rules, ...skills],
     imports: new Map([...imported].map(([from, to]) => [blocks.get(from)!, blocks.get(to)!])),
     faults,
+    unplaced: restricted.flatMap((pack) => findUnplaced(pack, { adapters, rules, readBy })),
   };
 }
 
@@ -152,19 +176,59 @@ function doesReadNested(adapter: Adapter, { target }: FileTarget): boolean {
   return [...(tool?.down ?? []), tool?.otherwise ?? []].some((names) => names.includes(basename(target.path)));
 }
 
+/** Returns the tools that should get a pack and do not. */
+function findUnplaced(
+  pack: Pack,
+  {
+    adapters,
+    rules,
+    readBy,
+  }: {
+    readonly adapters: readonly Adapter[];
+    readonly rules: readonly PlannedFile[];
+    readBy(adapter: Adapter): readonly PlannedFile[];
+  },
+): UnplacedPack[] {
+  const writing = adapters.filter(({ type }) => type === "file-inject");
+  // A tool without a file of its own reads the file of an adapter.
+  const served = (pack.tools ?? []).filter((id) => writing.some(({ reads }) => reads.includes(id)));
+  const ids = new Set([...writing.map(({ id }) => id), ...served].filter((id) => mayReach(pack, id)));
+  return [...ids].flatMap((tool) => {
+    const own = writing.find(({ id }) => id === tool);
+    const owners = own === undefined ? writing.filter(({ reads }) => reads.includes(tool)) : [own];
+    const files = [...owners.flatMap(readBy), ...rules.filter((file) => own && file.adapters.includes(own))];
+    if (files.some((file) => file.packs.includes(pack))) return [];
+    const readers = files[0]?.adapters ?? [];
+    const sharedWith = readers.map(({ id }) => id).filter((id) => id !== tool && !mayReach(pack, id));
+    return [{ pack: pack.id, tool, path: files[0]?.path, sharedWith }];
+  });
+}
+
+/** Says which tools do not get a pack, and why. */
+export function explainUnplaced(unplaced: readonly UnplacedPack[], show: (path: string) => string): string[] {
+  return unplaced.map(({ pack, tool, path, sharedWith }) => {
+    const others = sharedWith.length === 0 ? "other tools" : sharedWith.join(", ");
+    const why = path === undefined ? "it has no file here" : `it shares ${show(path)} with ${others}`;
+    return `${tool} does not get the pack ${pack}: ${why}`;
+  });
+}
+
 /** Returns one file for each tool with scoped rules and each pack that the tool does not read elsewhere. */
 async function planRules(
   adapters: readonly Adapter[],
   readBy: (adapter: Adapter) => readonly PlannedFile[],
-  { packs, places }: Pick<FilePlanOptions, "packs" | "places">,
+  { packs, places, ids = [] }: Pick<FilePlanOptions, "packs" | "places" | "ids">,
 ): Promise<PlannedFile[]> {
+  const named = knownTools(adapters).filter(({ id }) => ids.includes(id) || adapters.some((each) => each.id === id));
   const files = new Map<string, PlannedFile>();
   for (const adapter of [...adapters].sort((a, b) => (a.id < b.id ? -1 : 1))) {
     const { rules } = adapter;
     if (rules === undefined) continue;
     const elsewhere = new Set(readBy(adapter).flatMap((file) => file.packs));
-    for (const pack of packs.filter((each) => !elsewhere.has(each))) {
+    for (const pack of packs.filter((each) => !elsewhere.has(each) && mayReach(each, adapter.id))) {
       const target = createRule(rules, pack);
+      const others = target && named.filter((tool) => doesLoad(tool, target.path) && !mayReach(pack, tool.id));
+      if (target === undefined || others!.length > 0) continue;
       const path = resolveTargetPath(target.path, places);
       const realPath = await followLinks(path).catch(() => path);
       const limits = adapter.limits.filter((limit) => limit.scope === "file" && isLimitOn(path, limit, adapter.id));
@@ -175,7 +239,21 @@ async function planRules(
   return [...files.values()];
 }
 
-function createRule({ path, preamble }: ScopedRules, { id, name, description, globs }: Pack): AdapterTarget {
+/** Whether a tool loads this file of the root. */
+function doesLoad({ root = [], down = [], ends = [], current = [] }: ToolFiles, path: string): boolean {
+  return [...root, ...down, ...ends, ...current].flat().some((name) => {
+    const [start = "", ...rest] = name.split("*");
+    return rest.length === 0 ? path === name : path.startsWith(start) && path.endsWith(rest.at(-1)!);
+  });
+}
+
+/** A pack without globs needs a rule that is always loaded. Returns `undefined` if the tool has none. */
+function createRule(
+  { path, preamble: scoped, always }: ScopedRules,
+  { id, name, description, globs }: Pack,
+): AdapterTarget | undefined {
+  const preamble = globs.length > 0 ? scoped : always;
+  if (preamble === undefined) return undefined;
   // A comma separates globs, so braces with commas are written out.
   const plain = globs.flatMap((glob) => expandBraces(glob) ?? [glob]);
   const values: Readonly<Record<string, string>> = {

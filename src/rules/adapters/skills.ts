@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fromByteString, toByteString, wellFormed } from "../../core/text/index.ts";
 import { listForeign, type PlannedChange, readForeignBytes } from "../../host/index.ts";
 import { blockHash, readOwnership } from "../files/marked-block.ts";
-import { type Pack, type Skill, trimPacks } from "../packs/index.ts";
+import { mayReach, type Pack, type Skill, trimPacks } from "../packs/index.ts";
 import type { Adapter, AdapterTarget } from "./adapter.ts";
 import { emptyDraft, type FileDraft } from "./draft-file.ts";
 import {
@@ -56,6 +56,7 @@ export function planSkills(adapters: readonly Adapter[], options: SkillOptions):
     .filter(({ readers }) => readers.length > 0);
   return folders.flatMap(({ folder, readers }) =>
     [...skills.values()].flatMap(({ skill, pack }) => {
+      if (!readers.every(({ id }) => mayReach(pack, id))) return [];
       const about = { pack, adapters: readers, skill: skill.name };
       return planSkill(skill, { folder: join(folder, skill.name), places, force }).map((file) => ({
         ...about,

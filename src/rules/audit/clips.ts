@@ -21,7 +21,7 @@ import {
   placeBody,
   readTargetState,
 } from "../adapters/targets.ts";
-import { renderContext } from "../packs/index.ts";
+import { mayReach, renderContext } from "../packs/index.ts";
 
 /** `text` is the text for the clipboard. */
 export interface ClipResult extends Settings, Omit<FileDraft, "file" | "state"> {
@@ -39,7 +39,8 @@ export interface ClipOptions extends DraftOptions {
   readonly dryRun: boolean;
 }
 
-export async function draftClip(adapter: Adapter, options: ClipOptions): Promise<ClipResult> {
+export async function draftClip(adapter: Adapter, given: ClipOptions): Promise<ClipResult> {
+  const options = { ...given, packs: given.packs.filter((pack) => mayReach(pack, adapter.id)) };
   const settings = chooseSettings([adapter], options);
   const { type, instructions } = adapter;
   const place = (body: string): Placed => {

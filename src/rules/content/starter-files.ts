@@ -72,7 +72,7 @@ function sampleConfig({ tools, packs, schemas }: SampleOptions): string {
 model: claude-sonnet-5        # the model that you use; its family decides how tokens are counted
 counter: auto                 # how tokens are counted; auto: as the model's family does
 tools: [${tools.join(", ")}]     # AI tools to write for; absent: those whose files are here
-# title: Developer Context    # heading of what inject writes
+# title: Developer Context    # heading of what inject writes; "": only your packs, without facts
 # profile: all                # order of packs: all, minimal (base packs only), or one in profiles/
 # language: en
 # own_files: []               # tools that get a file of their own though they read AGENTS.md, such as [cursor]

@@ -157,11 +157,13 @@ function toolsLine(ids: readonly string[]): string {
 }
 
 /** JSON texts are YAML too. The first line tells a later import that the pack is not written by hand. */
-function packFile({ id, name, description, globs, nested, from }: ImportedPack): string {
+function packFile({ id, name, description, globs, nested, tools, notTools, from }: ImportedPack): string {
   const text = (value: string) => JSON.stringify(shorten(printable(value), 200));
   const source = `${importedFrom}${shorten(printable(from), 200)}`;
   const lines = [source, `id: ${id}`, `name: ${text(name)}`, `description: ${text(description)}`, "weight: 80"];
   if (globs.length > 0) lines.push(`globs: [${globs.map((glob) => JSON.stringify(glob)).join(", ")}]`);
   if (nested) lines.push("nested: true");
+  if (tools !== undefined) lines.push(`tools: [${tools.join(", ")}]`);
+  if (notTools !== undefined) lines.push(`not_tools: [${notTools.join(", ")}]`);
   return `${lines.join("\n")}\n`;
 }

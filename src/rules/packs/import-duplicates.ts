@@ -41,14 +41,14 @@ export function createSeenTexts(): {
     add(parts, { path, globs }) {
       const seen = byScope.get(globs.join()) ?? new Map();
       byScope.set(globs.join(), seen);
-      for (const block of splitSections(parts).flatMap(splitBlocks)) {
+      for (const block of listBlocks(parts)) {
         if (!seen.has(block.key)) seen.set(block.key, { path, line: block.parts[0]!.line });
       }
     },
     without(parts, globs) {
       const removed = new Set<TextPart>();
       const duplicates: Duplicate[] = [];
-      for (const block of splitSections(parts).flatMap(splitBlocks)) {
+      for (const block of listBlocks(parts)) {
         const sameAs = byScope.get(globs.join())?.get(block.key) ?? byScope.get("")?.get(block.key);
         if (sameAs === undefined) continue;
         duplicates.push({ line: block.parts[0]!.line, sameAs });
@@ -58,6 +58,24 @@ export function createSeenTexts(): {
       return { parts: leaveOut(parts, (part) => removed.has(part) || emptied.has(part)), duplicates };
     },
   };
+}
+
+/** A text that is moved or left out as a whole, with its headings and labels in the key. */
+export interface TextBlock {
+  readonly key: string;
+  readonly parts: readonly TextPart[];
+}
+
+export function listBlocks(parts: readonly TextPart[]): readonly TextBlock[] {
+  return splitSections(parts).flatMap(splitBlocks);
+}
+
+/** Returns the parts without those of other blocks, and without headings that then have nothing under them. */
+export function keepBlocks(parts: readonly TextPart[], isKept: (block: TextBlock) => boolean): readonly TextPart[] {
+  const others = listBlocks(parts).filter((block) => !isKept(block));
+  const removed = new Set(others.flatMap((block) => block.parts));
+  const emptied = findEmptied(parts, removed);
+  return leaveOut(parts, (part) => removed.has(part) || emptied.has(part));
 }
 
 /** A heading and the text up to the next heading. */
@@ -102,12 +120,7 @@ function readName(heading: TextPart | undefined): string[] {
 
 /** Paragraphs at the start of a section are blocks of their own. From the first label, list or code on, the rest of the
  *  section is one block. */
-function splitBlocks({
-  heading,
-  texts,
-  hasInner,
-  path,
-}: Section): { readonly key: string; readonly parts: readonly TextPart[] }[] {
+function splitBlocks({ heading, texts, hasInner, path }: Section): TextBlock[] {
   if (texts.length === 0) return heading === undefined || hasInner ? [] : [{ key: `${path}\n\n`, parts: [heading] }];
   // The first text that is no paragraph, or that introduces the next one.
   const other = texts.findIndex((part, index) => {

@@ -35,6 +35,9 @@ export interface ImportedPack {
   readonly from: string;
   /** Empty if the file says nothing new. */
   readonly text: string;
+  /** Ids of the AI tools that get the pack, and of those that do not. Absent: all, and none. */
+  readonly tools?: readonly string[] | undefined;
+  readonly notTools?: readonly string[] | undefined;
   /** Whether the file has no text of its own. */
   readonly isEmpty: boolean;
   readonly duplicates: readonly Duplicate[];
@@ -78,10 +81,13 @@ export function importTexts(files: readonly InstructionFile[], { takenIds, earli
   });
 }
 
-function readInstructions(file: InstructionFile, paths: ReadonlySet<string>) {
+/** Reads a file into parts. `paths` are the files that are imported with it. `isWider`: as a pack it would be loaded more
+ *  often than the file. */
+export function readInstructions(file: InstructionFile, paths: ReadonlySet<string>): ReadInstructions {
   const clean = file.text.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
   const matter = readFrontMatter(clean);
   const { globs, nested, notes } = decideScope(file, matter);
+  const isWider = notes.length > 0;
   const note = (line: number, text: string) => notes.push(`line ${line}: ${text}`);
   const lines: TextLine[] = [];
   for (const line of readOwnLines(clean.slice(matter.length))) {
@@ -102,7 +108,15 @@ function readInstructions(file: InstructionFile, paths: ReadonlySet<string>) {
   const parts = splitParts(lines);
   const title = parts.find(({ level }) => level === 1)?.text || undefined;
   const { description = `Imported from ${file.path}` } = matter;
-  return { file, title, description, globs, nested, notes, parts };
+  return { file, title, description, globs, nested, notes, parts, isWider };
+}
+
+export interface ReadInstructions extends Pick<ImportedPack, "description" | "globs" | "nested"> {
+  readonly file: InstructionFile;
+  readonly title: string | undefined;
+  readonly notes: string[];
+  readonly parts: readonly TextPart[];
+  readonly isWider: boolean;
 }
 
 /** `@rules.md` means a file beside the one that says so. Its text moves to other files, so the path starts at the root. */
@@ -152,7 +166,7 @@ function readOwnLines(text: string): TextLine[] {
   return lines;
 }
 
-function readLines(text: string): TextLine[] {
+export function readLines(text: string): TextLine[] {
   const lines: TextLine[] = [];
   scanLines(text, ({ start, end, number }, kind) => {
     lines.push({ text: text.slice(start, end), kind, number });
@@ -200,7 +214,7 @@ function resolveBeside(path: string, name: string): string {
 }
 
 /** Cuts a text into headings, paragraphs, items of lists and code. */
-function splitParts(lines: readonly TextLine[]): TextPart[] {
+export function splitParts(lines: readonly TextLine[]): TextPart[] {
   const parts: TextPart[] = [];
   let open: TextLine[] = [];
   let isAfterBlank = false;
@@ -264,7 +278,7 @@ function continuesList(open: readonly TextLine[], lines: readonly TextLine[], bl
 }
 
 /** The block has a title of level 1, so a pack's headings start at level 2. */
-function renderParts(parts: readonly TextPart[]): string {
+export function renderParts(parts: readonly TextPart[]): string {
   const shift = parts.some(({ level }) => level === 1) ? 1 : 0;
   const texts = parts.map(({ level, text, isAfterBlank }, index) => {
     const line = level === undefined ? text : `${"#".repeat(Math.min(6, level + shift))} ${text}`.trimEnd();
@@ -379,7 +393,10 @@ function decideScope(
 }
 
 /** `.cursor/rules/react.mdc` becomes `react`. */
-function uniqueIds(files: readonly InstructionFile[], takenIds: readonly string[]): string[] {
+export function uniqueIds(
+  files: readonly Pick<InstructionFile, "path" | "folder">[],
+  takenIds: readonly string[],
+): string[] {
   const ids = new Set<string>();
   for (const { path, folder } of files) {
     const base = (path.split("/").at(-1) ?? "").replace(/(?:\.instructions)?\.[a-z]{2,4}$/i, "");
@@ -389,7 +406,7 @@ function uniqueIds(files: readonly InstructionFile[], takenIds: readonly string[
       .replace(/^[._-]+|[._-]+$/g, "");
     const name = word === "" ? "imported" : takenIds.includes(word) ? `project-${word}` : word;
     let id = name;
-    for (let count = 2; ids.has(id); count++) id = `${name}-${count}`;
+    for (let count = 2; ids.has(id) || takenIds.includes(id); count++) id = `${name}-${count}`;
     ids.add(id);
   }
   return [...ids];

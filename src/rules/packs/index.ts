@@ -11,6 +11,7 @@ export { mergeLayers, type PackLayer } from "./merge-packs.ts";
 export {
   builtInProfiles,
   type ContentLayer,
+  mayReach,
   nestedFolders,
   orderPacks,
   type Pack,
@@ -36,10 +37,16 @@ export function loadPackSchemas(): Promise<typeof import("./schema.ts")> {
 }
 
 export type { EarlierPack, ImportedPack, InstructionFile } from "./import-texts.ts";
+export type { MovedTexts } from "./move-texts.ts";
 
 /** Loads the code that turns files of AI tools into packs. Only one command needs it. */
 export function loadImport(): Promise<typeof import("./import-texts.ts")> {
   return import("./import-texts.ts");
+}
+
+/** Loads the code that moves texts of files into packs. */
+export function loadMove(): Promise<typeof import("./move-texts.ts")> {
+  return import("./move-texts.ts");
 }
 
 /** Loads the linter. Only one command needs it. */

@@ -14,7 +14,7 @@ function lint(sources: readonly PackSource[], rest: Partial<LintInput> & { shipp
   const found = lintPacks({
     packs: orderPacks(packs),
     sources: sources.filter(({ id }) => !rest.shipped?.includes(id)),
-    ...{ profiles: [], knownIds: [], budgets: [], ...rest },
+    ...{ profiles: [], knownIds: [], tools: ["claude-code", "cursor"], budgets: [], ...rest },
   });
   return found.map(({ place, ...finding }) => ({ ...place, ...finding }));
 }

@@ -18,6 +18,7 @@ export function lintPacks(input: LintInput): LintFinding[] {
   return [
     ...lintOverlaps(input),
     ...lintProfiles(input),
+    ...lintTools(input),
     ...lintSimilar(input),
     ...input.sources.flatMap(lintTexts),
     ...input.sources.flatMap(lintLearning),
@@ -47,6 +48,31 @@ function lintProfiles(input: LintInput): LintFinding[] {
       return message === undefined ? [] : [{ place, severity: "error" as const, rule, message }];
     }),
   );
+}
+
+/** Reports ids that no AI tool has, and a pack that no tool gets. */
+function lintTools({ sources, tools }: LintInput): LintFinding[] {
+  return sources.flatMap(({ directory, ...source }) => {
+    const keys = [
+      ["tools", source.tools ?? []],
+      ["not_tools", source.notTools ?? []],
+    ] as const;
+    const unknown = keys.flatMap(([key, ids]) =>
+      ids.flatMap((id, index) => {
+        const message = `no AI tool has the id "${id}". ${didYouMean(id, tools) ?? "Remove it, or add an adapter."}`;
+        return tools.includes(id) ? [] : [{ key: [key, index], rule: "unknown-tool", message }];
+      }),
+    );
+    const isForNone = source.tools?.every((id) => source.notTools?.includes(id)) === true && source.tools.length > 0;
+    const message = "tools and not_tools name the same tools, so no tool gets the pack. Remove one of the lists.";
+    const none = isForNone ? [{ key: ["not_tools"], rule: "no-tools", message }] : [];
+    return [...unknown, ...none].map(({ key, rule, message }) => ({
+      place: { directory, key },
+      severity: "error" as const,
+      rule,
+      message,
+    }));
+  });
 }
 
 function unknownPack(id: string, { packs, knownIds }: LintInput): string | undefined {
@@ -260,6 +286,8 @@ export interface LintInput {
   readonly profiles: readonly Profile[];
   /** Ids that are valid although no such pack is here. */
   readonly knownIds: readonly string[];
+  /** Ids of the AI tools. */
+  readonly tools: readonly string[];
   readonly budgets: readonly PackBudget[];
 }
 

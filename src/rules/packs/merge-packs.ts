@@ -40,8 +40,8 @@ export function mergeLayers(
   return { packs: byId.map((pack) => (pack.name === "" ? { ...pack, name: pack.id } : pack)), warnings };
 }
 
-/** Keeps everything of both packs, except what the addition sets again: name, description, weight, globs, versions,
- *  entries with the same id. The addition's changelog always comes first: it lists the newest changes, and only the newest
+/** Keeps everything of both packs, except what the addition sets again: name, description, weight, globs, tools,
+ *  versions, entries with the same id. The addition's changelog always comes first: it lists the newest changes, and only the newest
  *  lines are shown. */
 function addToPack(base: Pack, added: Pack, position: AdditivePosition): Pack {
   const preambles = position === "before" ? [added.preamble, base.preamble] : [base.preamble, added.preamble];
@@ -58,6 +58,8 @@ function addToPack(base: Pack, added: Pack, position: AdditivePosition): Pack {
     detect: added.detect.length > 0 || added.layer === "project" ? added.detect : base.detect,
     globs: added.globs.length > 0 ? added.globs : base.globs,
     nested: base.nested || added.nested,
+    tools: added.tools ?? base.tools,
+    notTools: added.notTools ?? base.notTools,
     versions: { ...base.versions, ...added.versions },
     changelog: [...new Set([...added.changelog, ...base.changelog])],
     layer: added.layer,

@@ -27,6 +27,10 @@ export interface PackSource {
   readonly globs: readonly string[];
   /** The pack goes into the AGENTS.md of the folders that its globs name. */
   readonly nested: boolean;
+  /** Ids of the AI tools that get the pack. Absent or empty: all. */
+  readonly tools?: readonly string[] | undefined;
+  /** Ids of the AI tools that do not get the pack. */
+  readonly notTools?: readonly string[] | undefined;
   /** For people only: a profile lists its packs itself. */
   readonly profiles: readonly string[];
   readonly locales: Readonly<Record<string, Locale>>;
@@ -108,6 +112,10 @@ export interface Pack {
   readonly globs: readonly string[];
   /** The pack goes into the AGENTS.md of the folders that its globs name. */
   readonly nested: boolean;
+  /** Ids of the AI tools that get the pack. Absent or empty: all. */
+  readonly tools?: readonly string[] | undefined;
+  /** Ids of the AI tools that do not get the pack. */
+  readonly notTools?: readonly string[] | undefined;
   readonly versions: Readonly<Record<string, string>>;
   readonly changelog: readonly string[];
   /** The highest layer that contributed to it. */
@@ -119,6 +127,11 @@ export interface Pack {
   readonly knownErrors: readonly KnownError[];
   readonly learning: readonly Learning[];
   readonly skills: readonly Skill[];
+}
+
+/** Returns whether a pack is meant for this AI tool. */
+export function mayReach({ tools = [], notTools = [] }: Pick<Pack, "tools" | "notTools">, tool: string): boolean {
+  return (tools.length === 0 || tools.includes(tool)) && !notTools.includes(tool);
 }
 
 /** Returns the folders that the globs of a nested pack name, such as `services/api` for `services/api/**`. Returns none

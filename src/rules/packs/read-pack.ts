@@ -55,6 +55,8 @@ export function readPack(
     detect: source.detect,
     globs: source.globs,
     nested: source.nested,
+    tools: source.tools,
+    notTools: source.notTools,
     optional: source.optional,
     versions: source.versions,
     changelog: source.changelog,
@@ -118,6 +120,8 @@ export interface PackFile {
   readonly detect?: readonly string[] | undefined;
   readonly globs?: readonly string[] | undefined;
   readonly nested?: boolean | undefined;
+  readonly tools?: readonly string[] | undefined;
+  readonly not_tools?: readonly string[] | undefined;
   readonly optional?: boolean | undefined;
   readonly additive?: boolean | undefined;
   readonly additive_position?: AdditivePosition | undefined;
@@ -173,6 +177,8 @@ export function createPackSource(folder: PackFolder): PackSource {
     detect,
     globs,
     nested,
+    tools: pack.tools,
+    notTools: pack.not_tools,
     optional,
     profiles,
     locales,

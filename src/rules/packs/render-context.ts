@@ -13,6 +13,7 @@ import {
 import type { Pack, Profile, Skill } from "./pack.ts";
 
 export interface RenderOptions {
+  /** Empty: the text holds only packs and notes, without a heading and without facts. */
   readonly title: string;
   readonly verbosity: Verbosity;
   /** The verbosity of single packs. The rest use `verbosity`. */
@@ -49,7 +50,9 @@ export function renderContext(packs: readonly Pack[], options: RenderOptions): s
     chosen.map(({ pack, verbosity }) => tidy(textAt(texts(pack), verbosity))).filter((text) => text !== "");
   const packsWith = (tier: Tier) =>
     chosen.filter(({ verbosity }) => tiersAt(verbosity).includes(tier)).map(({ pack }) => pack);
-  const when = (part: AddedPart, section: () => string[]) => (parts.includes(part) ? section() : []);
+  const isBare = options.title === "";
+  const isShown = (part: AddedPart) => parts.includes(part) && !(isBare && /^(?:Profile|Runtime Context)$/.test(part));
+  const when = (part: AddedPart, section: () => string[]) => (isShown(part) ? section() : []);
   const constraints = render((pack) => pack.constraints);
   const about = profile && [profile.name || profile.id, profile.description].map(oneLine).filter((text) => text !== "");
   const runtime = [
@@ -59,8 +62,7 @@ export function renderContext(packs: readonly Pack[], options: RenderOptions): s
   ].filter(({ value }) => value.trim() !== "");
   const changes = packs.flatMap(({ changelog }) => changelog.slice(0, maxChanges));
   const sections = [
-    `# ${oneLine(options.title)}`,
-    "Maintained by plimsoll. Edit the packs, not this block.",
+    ...(isBare ? [] : [`# ${oneLine(options.title)}`, "Maintained by plimsoll. Edit the packs, not this block."]),
     ...when("Profile", () => (about === undefined ? [] : [`**Profile:** ${about.join(": ")}`])),
     ...when("What's New", () => renderList("What's New", changes)),
     ...when("Current Context", () => renderList("Current Context", notes.map(shortenNote))),

@@ -38,6 +38,8 @@ export const packFileSchema: z.ZodType<PackFile> = z
     ),
     optional: key(z.boolean(), "Used only where a person or a profile names the pack.", false),
     nested: key(z.boolean(), "Goes into the AGENTS.md of the folders that globs names, not of the root.", false),
+    tools: key(z.array(id), "Ids of the AI tools that get the pack, such as claude-code. The default is all."),
+    not_tools: key(z.array(id), "Ids of the AI tools that do not get the pack."),
     additive: key(z.boolean(), "Adds to the pack of the same id in a lower layer instead of replacing it.", false),
     additive_position: key(z.enum(["before", "after"]), "Where the text of an additive pack goes.", "after"),
     locales: key(

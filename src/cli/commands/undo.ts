@@ -1,0 +1,85 @@
+import { ContextError, usageError } from "../../core/errors.ts";
+import { countNoun, printable } from "../../core/text/index.ts";
+import {
+  describeError,
+  homeDirectory,
+  listRuns,
+  projectRoot,
+  type RecordedRun,
+  renderTable,
+  shownPath,
+  type UndoneFile,
+  undoRun,
+} from "../../host/index.ts";
+import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
+
+export const undoCommand: Command = defineCommand({
+  options: {
+    list: { summary: "list the commands of this project that can be taken back, the newest first" },
+    "dry-run": { summary: "show what would be restored, and write nothing" },
+    force: { summary: "also restore files that were changed since; keeps a copy as .bak" },
+  },
+  details: `Takes back the last command that recorded its changes in this project, such as "import --move": every file gets
+its earlier bytes, and files that the command created are deleted. It also works after the command was killed.
+A file that was changed since is named and left alone. The records are in $XDG_STATE_HOME/plimsoll/undo
+(~/.local/state by default), which only you can read. They are deleted after undo, and the last 20 of a project are
+kept.`,
+  examples: [
+    { line: "plimsoll undo --dry-run", meaning: "see what would be restored" },
+    { line: "plimsoll undo", meaning: "take back the last command" },
+    { line: "plimsoll undo --list", meaning: "what can be taken back here" },
+  ],
+  async run(call) {
+    const { cwd, env, options } = call;
+    const others = (["dry-run", "force"] as const).filter((name) => options[name] === true);
+    if (options.list === true && others.length > 0)
+      throw usageError(`--list and --${others[0]} cannot be used together`);
+    const runs = await listRuns({ root: projectRoot(cwd, homeDirectory(env)), env });
+    if (options.list === true) return renderRuns(runs);
+    const [last] = runs;
+    if (last === undefined)
+      return { json: null, text: "There is nothing to take back in this project.", isReport: true };
+    if (last.state === "running") {
+      const hint = "Wait until it has ended.";
+      throw new ContextError("refused_target", `the last command, ${last.command}, is still running`, { hint });
+    }
+    const files = await undoRun(last, { env, dryRun: options["dry-run"] === true, force: options.force === true });
+    return renderUndone(last, files, call);
+  },
+});
+
+function renderRuns(runs: readonly RecordedRun[]): CommandResult {
+  const rows = runs.map(({ at, command, state, changes }) => ({
+    at,
+    command,
+    state,
+    files: new Set(changes.map(({ path }) => path)).size,
+  }));
+  const table = rows.map(({ at, command, state, files }) => [at, command, state, String(files)]);
+  const text = renderTable([["when", "command", "state", "files"], ...table], ["left", "left", "left", "right"]);
+  return { json: rows, text: rows.length === 0 ? "There is nothing to take back in this project." : text.join("\n") };
+}
+
+function renderUndone(
+  { command, at, state }: RecordedRun,
+  files: readonly UndoneFile[],
+  { cwd, env, output, options }: Call<{ readonly "dry-run"?: boolean | undefined }>,
+): CommandResult {
+  const dryRun = options["dry-run"] === true;
+  const shown = (path: string) => shownPath(path, cwd, env);
+  for (const { problem } of files) if (problem !== undefined) output.problem(describeError(problem, shown));
+  const left = files.filter((file) => file.state === "refused").length;
+  const lines = files
+    .filter((file) => file.state !== "refused")
+    .map((file) => `${dryRun ? "would be " : ""}${file.state} ${printable(shown(file.path))}`);
+  const what = `${printable(command)} of ${at}${state === "interrupted" ? ", which was interrupted" : ""}`;
+  const done =
+    left === 0 ? `took back ${what}` : `${countNoun(left, "file")} of ${what} ${left === 1 ? "is" : "are"} left`;
+  lines.push("", dryRun ? "Nothing was written, because this was a dry run." : done);
+  return {
+    json: { command, at, state, files: files.map((file) => ({ path: shown(file.path), state: file.state })) },
+    text: lines.join("\n"),
+    isReport: !dryRun,
+    failed: left > 0,
+  };
+}
