@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync, writeSync } from "node:fs";
 import { createTrimmer } from "../../dist/conversation/history/index.js";
-import { openStore } from "../../dist/host/store/open-store.js";
+import { openStore } from "../../dist/host/store-file.js";
 
 const say = (value) => writeSync(1, `${JSON.stringify(value)}\n`);
 const digest = ({ messages: sent }) => createHash("sha256").update(JSON.stringify(sent)).digest("hex");

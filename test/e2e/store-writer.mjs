@@ -3,7 +3,7 @@
  * store acknowledged, straight to the descriptor, so that a line the parent reads was printed after the write.
  */
 import { writeSync } from "node:fs";
-import { openStore } from "../../dist/host/store/open-store.js";
+import { openStore } from "../../dist/host/store-file.js";
 
 const [place, job, count = "Infinity"] = process.argv.slice(2);
 const say = (line) => writeSync(1, `${line}\n`);

@@ -8,6 +8,7 @@ export function register(on) {
     on("session.append", { door, message: { content: { is_error: true, content: longText } } }, shorten);
     for (const tool of otherTools)
         on("session.append", { door, origin: { tool }, message: { content: { content: longText } } }, shortenOther);
+    const hookNote = "1\t[plimsoll shortens this result. To see it, make the same call again.]";
     on("session.append", {
         door,
         origin: { tool: "Read" },
@@ -16,7 +17,6 @@ export function register(on) {
     // Requests stay as they are.
 }
 const chosen = { trims: false, images: 0 };
-const hookNote = "1\t[plimsoll shortens this result. To see it, make the same call again.]";
 const longText = textWith(/^[\s\S]{600}/);
 const otherTools = [
     "WebSearch",
@@ -125,6 +125,7 @@ async function changeRequest($, request, next) {
 }
 let refusals = 0;
 async function reduceRequest($, request) {
+    const bindsNothing = /claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-[34](?!\d)|mythos-preview|(?:opus|sonnet|fable|mythos)-5(?![-.]?\d{1,2}(?!\d)))/;
     try {
         const body = JSON.parse(String(request.init.body));
         const kept = (chosen.trims ? await trimMessages($, request, body.messages) : undefined) ?? body.messages;
@@ -159,7 +160,6 @@ function findOldImages(messages) {
     const rounds = Math.max(0, Math.floor(calls.length / chosen.images) - 1);
     return { old: new Set(calls.slice(0, rounds * chosen.images)), since: calls[(rounds + 1) * chosen.images - 1] };
 }
-const bindsNothing = /claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-[34](?!\d)|mythos-preview|(?:opus|sonnet|fable|mythos)-5(?![-.]?\d{1,2}(?!\d)))/;
 function findUnboundThinking(messages, { old, since }) {
     const has = (message, isIt) => listBlocks(message).some((block) => hasImage(block) && isIt(block.tool_use_id));
     const first = messages.findIndex((message) => has(message, (call) => old.has(call)));
