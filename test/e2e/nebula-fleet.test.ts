@@ -176,7 +176,7 @@ describe("a run is refused before it starts", { timeout: 60_000 }, () => {
   }, async () => {
     const first = start("one", shared, { WAIT: "60" });
     await until(() => logged().length === 2);
-    write("two/plan/docs.md", '+++\nid = "docs"\ntitle = "Others"\n+++\nMake something else.\n');
+    write("two/plan/page.md", '+++\nid = "page"\ntitle = "Others"\n+++\nMake something else.\n');
     const other = await apply("two", shared);
     expect([other.code, other.stderr]).toEqual([1, expect.stringContaining("with other phases or tasks. Check out")]);
     git("two", "checkout", "-q", "plan");
