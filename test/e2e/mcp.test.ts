@@ -161,11 +161,11 @@ test("budget_status tells what is used, and resets it", async () => {
 test("the first warning comes when the conversation has used the budget, and pages then shrink to what is left", {
   tags: ["deep"],
 }, async () => {
-  const client = await startReady(["--format", "text"]);
+  const client = await startReady(["--format", "text", "--total", "100000"]);
   const pages: string[] = [];
   for (let offset = 0; pages.length < 100; offset += 1) {
     pages.push((await client.call("project_files", { mode: "files", offset })).content[0]!.text);
-    if (pages.at(-1)!.includes("[Budget Critical: ~-")) break;
+    if (pages.at(-1)!.includes("[Budget Alert: ~0k")) break;
   }
   const counter = await createCounter("estimate:claude-5");
   const tokens = pages.map((page) => counter.count(page));
@@ -175,7 +175,7 @@ test("the first warning comes when the conversation has used the budget, and pag
   expect(alert).toBeLessThan(60_000);
   for (const [index, size] of tokens.entries()) {
     const left = 70_000 - sumTo(index - 1);
-    expect(size).toBeLessThanOrEqual(Math.max(512, left));
+    expect(size).toBeLessThanOrEqual(Math.max(2_000, left));
   }
   const reset = await client.call("budget_status", { reset: true });
   expect(reset.content[0]!.text).toMatch(/^Budget: 6\dk of 100k left .* 6\dk in all conversations/);
@@ -294,9 +294,9 @@ test("pages are smaller for a client that cuts earlier, unless told otherwise", 
   const codex = await length("codex-mcp-client");
   expect(codex).toBeLessThan(12_000);
   expect(codex).toBeGreaterThan(9_000);
-  // But for the digits of the result's id.
-  const told = await length("codex-mcp-client", ["--page-characters", "50000"]);
-  expect(Math.abs(told - usual)).toBeLessThan(5);
+  const chosen = await length("codex-mcp-client", ["--page-characters", "50000"]);
+  expect(chosen).toBeGreaterThan(45_000);
+  expect(chosen).toBeLessThanOrEqual(50_000);
 });
 
 test("the configuration gives the budget, and the command line overrides it", async () => {
@@ -330,7 +330,7 @@ test("what is not configured follows from the total", { tags: ["deep"] }, async 
 test("the account has the list of tools and the instructions, which the client's context has", {
   tags: ["deep"],
 }, async () => {
-  const client = start(["--counter", "bytes/4"]);
+  const client = start(["--counter", "bytes/4", "--total", "100000"]);
   const { instructions } = (await client.initialize()) as { instructions?: string };
   const listed = (await client.request("tools/list")).result as unknown as { tools: Tool[] };
   const told = listed.tools.map(({ name, description, inputSchema }) =>

@@ -235,14 +235,14 @@ function readPageLimit(options: ServerFlags): PageLimit | undefined {
   const characters = number(options, "page-characters", 1_000);
   return characters === undefined ? undefined : { characters };
 }
-
-/** Leaves out values that nobody set, because the ledger's defaults depend on the total. */
+/** Over MCP no client reports how full its context is, and most clients compact it. So only the limit of each result
+ *  applies, unless a person sets a total. Leaves out values that nobody set, because the ledger's defaults depend on it. */
 function readBudget(options: ServerFlags, { values, sources }: LoadedConfig): LedgerOptions {
   const { session } = values;
   const chosen = <Name extends keyof typeof session>(name: Name): (typeof session)[Name] | undefined =>
     sources[`session.${name}`] === "default" ? undefined : session[name];
   return {
-    total: number(options, "total", 1_000) ?? chosen("total"),
+    total: number(options, "total", 1_000) ?? chosen("total") ?? "unlimited",
     perToolCall: number(options, "per-tool", leastAllocation) ?? chosen("per_tool_call"),
     historyMax: chosen("history_max"),
     warningThreshold: chosen("warning_threshold"),

@@ -90,7 +90,7 @@ function renderList(sessions: readonly SessionLine[], style: Style): string {
     shownTime(started),
     shownTime(lastUsed),
     formatNumber(calls),
-    formatNumber(available),
+    formatLimit(available),
   ]);
   const [header = "", ...lines] = renderTable(
     [["session", "started", "last used", "calls", "left"], ...rows],
@@ -168,7 +168,8 @@ export function renderSession(
   const id = printable(report.id);
   const since = `${countNoun(report.calls, "call")} since ${shownTime(report.started)}`;
   const inAll = lifetime === delivered ? "" : `, ${formatNumber(lifetime)} in all conversations`;
-  const left = `${formatNumber(report.available)} of ${formatNumber(report.total)} left`;
+  const { available, total } = report;
+  const left = available === "unlimited" ? "no total" : `${formatNumber(available)} of ${formatLimit(total)} left`;
   // Entries shown without --all.
   const maxEntries = 20;
   const log = workLog.slice(all ? 0 : -maxEntries);
@@ -217,14 +218,22 @@ const width = 24;
 /** Renders a line per tier: a bar of the used part, and the numbers. */
 function renderTiers(ledger: SessionReport["ledger"]): string[] {
   const tiers = Object.entries(ledger);
-  const digits = Math.max(...tiers.map(([, { limit }]) => formatNumber(limit).length));
+  const digits = Math.max(...tiers.map(([, { limit }]) => formatLimit(limit).length));
   const rows = tiers.map(([tier, { used, limit }]) => [
     tier.replaceAll("_", " "),
-    bar(used, limit),
-    `${formatNumber(used)} of ${formatNumber(limit).padStart(digits)}`,
-    used > limit ? `${formatNumber(used - limit)} over` : tier === "response" ? "reserved" : "",
+    limit === "unlimited" ? "" : bar(used, limit),
+    `${formatNumber(used)} of ${formatLimit(limit).padStart(digits)}`,
+    limit !== "unlimited" && used > limit
+      ? `${formatNumber(used - limit)} over`
+      : tier === "response"
+        ? "reserved"
+        : "",
   ]);
   return renderTable(rows, ["left", "left", "right", "left"]);
+}
+
+function formatLimit(limit: number | "unlimited"): string {
+  return limit === "unlimited" ? limit : formatNumber(limit);
 }
 
 /** Renders a bar that is full only if nothing is left, and empty only if nothing is used. */

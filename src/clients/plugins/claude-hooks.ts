@@ -401,6 +401,8 @@ function createRecallTool({ admission, sessions, forkedIds, trim }: ClaudeState)
         },
         required: ["id"],
       },
+      // Claude Code lists MCP tools only after a search unless a tool asks for this (seen with 2.1.326).
+      _meta: { "anthropic/alwaysLoad": true },
     },
     async call({ id, lines, grep }) {
       const original =

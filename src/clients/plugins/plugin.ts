@@ -97,7 +97,9 @@ export interface PluginServer {
 
 /** A tool of a plugin's process. Only tools with a definition are listed for the model. */
 export interface PluginTool {
-  readonly definition?: { readonly description: string; readonly inputSchema: object } | undefined;
+  readonly definition?:
+    | { readonly description: string; readonly inputSchema: object; readonly _meta?: object }
+    | undefined;
   /** Returns the text of the answer. */
   call(input: Readonly<Record<string, unknown>>): Promise<string>;
 }

@@ -91,7 +91,7 @@ describe("the budget hook", () => {
       return state.systemPrompt!.slice(systemPrompt.length);
     };
     expect(await run(52_000)).toMatch(/^\n\n\[Budget Alert: ~17k tokens remaining\. [^\]]*\]$/);
-    expect(await run(62_000)).toMatch(/^\n\n\[Budget Critical: ~7k tokens remaining\. [^\]]*\]$/);
+    expect(await run(62_000)).toMatch(/^\n\n\[Budget Alert: ~7k tokens remaining\. [^\]]*\]$/);
     expect(await run(0)).toBe("");
   });
 

@@ -97,7 +97,7 @@ export function createBudgetHook(
       await session.record("user", session.countTokens(text));
     }
     // The state is stored and comes back with the warning of the previous request.
-    const prompt = (state.systemPrompt ?? "").replace(/(^|\n\n)\[Budget (Alert|Critical): [^\n\]]*\]$/, "");
+    const prompt = (state.systemPrompt ?? "").replace(/(^|\n\n)\[Budget Alert: [^\n\]]*\]$/, "");
     state.tools = replaceTools(state.tools ?? [], session.toolSchemas());
     await session.record("system", session.countTokens(prompt) + session.countTokens(JSON.stringify(state.tools)));
     const { warning } = session.forModel();

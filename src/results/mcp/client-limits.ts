@@ -1,5 +1,5 @@
 import type { Counter } from "../../core/tokens/index.ts";
-import type { PageLimit } from "../session/index.ts";
+import type { LedgerOptions, PageLimit } from "../session/index.ts";
 
 /** What each client shows of one result before it cuts it, in the client's own unit. The key is the beginning of the
  *  name that the client gives at initialize. Measured with these versions, 2026-11. Each limit leaves room for what the
@@ -14,13 +14,22 @@ const clientLimits: readonly (readonly [name: string, limit: PageLimit])[] = [
   // longer single line.
   ["opencode", { bytes: 48_000, lines: 1_900 }],
   // Claude Code 2.1 moves a result above 25,000 tokens, or about 50,000 characters, into a file.
-  ["claude-code", { tokens: 24_000, characters: 48_000 }],
+  ["claude-code", { tokens: 20_000, characters: 48_000 }],
 ];
 
-/** An unknown client has no limits of its own. */
-export function findClientLimit(name: string | undefined): PageLimit {
+/** Returns what a client shows of one result. An unknown client gets short pages, unless a person set their size. */
+export function findClientLimit(name: string | undefined, { perToolCall }: LedgerOptions = {}): PageLimit {
   const given = name?.toLowerCase().replaceAll(/[\s_]+/g, "-") ?? "";
-  return clientLimits.find(([start]) => given.startsWith(start))?.[1] ?? {};
+  const known = clientLimits.find(([start]) => given.startsWith(start))?.[1];
+  return known ?? (perToolCall === undefined ? { tokens: 8_000 } : {});
+}
+
+/** Completes what a person set. Without a total, the client decides how large a page is, and no page is so short that a
+ *  model needs many calls to read a file. */
+export function completeBudget(budget: LedgerOptions): LedgerOptions {
+  const { total, perToolCall, minPerCall = 2_000 } = budget;
+  const largestPage = 20_000;
+  return { ...budget, minPerCall, perToolCall: perToolCall ?? (total === "unlimited" ? largestPage : undefined) };
 }
 
 /** Returns the tokens in a client's context before any tool is called: the instructions, and what a model sees of each

@@ -29,6 +29,7 @@ import {
 } from "./open-session.ts";
 import {
   type Answer,
+  alwaysLoaded,
   budgetStatusTool,
   nextPageTool,
   type PageTool,
@@ -92,7 +93,6 @@ export async function createHost(options: HostOptions): Promise<Host> {
   const ownTools = [...servedTools(pageTools, names), ...(commands === undefined ? [] : [createRunCommand(commands)])];
   // One per request: clients that share a session can ask at the same time and have different limits.
   const clientNames = new AsyncLocalStorage<string | undefined>();
-  const pageLimit = (): PageLimit => options.pageLimit ?? findClientLimit(clientNames.getStore());
   const stores = new Map<string | undefined, Promise<ServerStore>>();
   const storeOf = ({ storeFile: file, upkeep }: ServedPlace): Promise<ServerStore> => {
     const opening =
@@ -117,6 +117,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
       const conversation = conversations.get(client);
       const asking = conversation === undefined ? { client } : { conversation };
       const kept = await storeOf(place);
+      const pageLimit = () => options.pageLimit ?? findClientLimit(clientNames.getStore(), place.budget);
       const shared = { env, hints: options.hints, format, names, pageLimit, kept, pageTools: ownTools };
       return openSession({ ...place, ...asking, ...shared });
     });
@@ -352,6 +353,7 @@ function listTools(tools: readonly (ToolSchema & Pick<PageTool, "annotations">)[
     description,
     inputSchema: (hasHints ? { ...inputSchema } : shortenSchema(inputSchema)) as Tool["inputSchema"],
     annotations,
+    ...(pageTools.some((each) => each.name === name) && { _meta: alwaysLoaded }),
   }));
 }
 

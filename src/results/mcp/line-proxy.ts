@@ -6,7 +6,7 @@ import type { Delivered, ToolSchema } from "../session/index.ts";
 import { countContext } from "./client-limits.ts";
 import { errorField, type PagedCall, type Paging, pageResult, type ResultCall } from "./itemize-result.ts";
 import { releaseLine } from "./line-stream.ts";
-import { nextPageTool, type PageTool, recallPageTool, settle, toCallResult } from "./page-tools.ts";
+import { alwaysLoaded, nextPageTool, type PageTool, recallPageTool, settle, toCallResult } from "./page-tools.ts";
 import {
   isModern,
   type ParsedLine,
@@ -332,7 +332,8 @@ function createOwnTools() {
       const isLast = result.nextCursor === undefined || result.nextCursor === null;
       const added = tools.map((tool) => {
         const { description, inputSchema } = tool;
-        return JSON.stringify({ name: rename(tool), description, inputSchema, annotations: { readOnlyHint: true } });
+        const annotations = { readOnlyHint: true };
+        return JSON.stringify({ name: rename(tool), description, inputSchema, annotations, _meta: alwaysLoaded });
       });
       return editList(message, isLast ? added : []);
     },

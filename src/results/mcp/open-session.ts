@@ -16,6 +16,7 @@ import {
   type PageLimit,
   type Session,
 } from "../session/index.ts";
+import { completeBudget } from "./client-limits.ts";
 import type { ServerStore } from "./server-store.ts";
 
 interface McpSessionOptions {
@@ -195,7 +196,7 @@ function createAccount(
     continuations: "unique",
     patience,
     counter,
-    budget,
+    budget: completeBudget(budget),
     tools,
     hints,
     format,

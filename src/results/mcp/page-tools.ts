@@ -205,6 +205,10 @@ export const budgetStatusTool: PageTool = {
   },
 };
 
+/** Claude Code lists MCP tools only after a search, which costs a turn, unless a tool has this in its `_meta` (seen with
+ *  2.1.326). The tools for pages are needed right after a result. */
+export const alwaysLoaded = { "anthropic/alwaysLoad": true } as const;
+
 /** The result of a tool call: the envelope, and what the model reads. */
 export interface Answer {
   readonly envelope: { readonly status: "success" | "error" };

@@ -48,7 +48,7 @@ export interface WrapOptions {
 export async function wrapServer(options: WrapOptions): Promise<number> {
   const { storeFile, sessionId, isNamed, counter, budget, format, log } = options;
   let clientName: string | undefined;
-  const pageLimit = (): PageLimit => options.pageLimit ?? findClientLimit(clientName);
+  const pageLimit = (): PageLimit => options.pageLimit ?? findClientLimit(clientName, budget);
   const kept = await openServerStore({
     file: storeFile,
     consequence: "Results pass unchanged, without pages.",

@@ -1,8 +1,6 @@
 /** How parallel calls share the tool tier. The size of a result is known only when it arrives. So a call first reserves
  *  the most that it may need, and later settles for what it needs. */
 
-import { leastAllocation } from "../../core/budget/index.ts";
-
 /** One call's share of the tool tier, from its start to its result. */
 export interface CallShare {
   /** The most tokens that the call can get. */
@@ -29,18 +27,16 @@ interface OpenCall {
   grant?(tokens: number): void;
 }
 
-/** `room` returns what the tier has beside the recorded results. */
-export function createCallShares(room: () => number): CallShares {
+/** `room` returns what the tier has beside the recorded results. Each call gets at least `minTokens`. */
+export function createCallShares(room: () => number, minTokens: number): CallShares {
   const open = new Set<OpenCall>();
   const settleAll = (): void => {
     const calls = [...open].filter(({ granted }) => granted === undefined);
     const waiting = calls.filter(({ needed }) => needed !== undefined);
     if (waiting.length === 0) return;
     const granted = sum([...open].map((call) => call.granted ?? 0));
-    const level = fairLevel(
-      room() - granted,
-      calls.map(({ needed, mostTokens }) => needed ?? mostTokens),
-    );
+    const needs = calls.map(({ needed, mostTokens }) => needed ?? mostTokens);
+    const level = Math.max(minTokens, findFairLevel(room() - granted, needs));
     const isAllKnown = waiting.length === calls.length;
     for (const call of waiting) {
       const isWhole = call.needed! <= level;
@@ -80,14 +76,13 @@ export function createCallShares(room: () => number): CallShares {
   };
 }
 
-/** Returns the highest level at which all needs, each cut to the level, fit into the room. It is never less than an
- *  error needs. */
-function fairLevel(room: number, needs: readonly number[]): number {
+/** Returns the highest level at which all needs, each cut to the level, fit into the room. */
+function findFairLevel(room: number, needs: readonly number[]): number {
   const sorted = [...needs].sort((left, right) => left - right);
   let left = room;
   for (const [index, need] of sorted.entries()) {
     const level = Math.floor(left / (sorted.length - index));
-    if (need > level) return Math.max(leastAllocation, level);
+    if (need > level) return level;
     left -= need;
   }
   return Number.POSITIVE_INFINITY;

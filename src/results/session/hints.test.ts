@@ -44,7 +44,7 @@ describe("a hint", () => {
     );
   });
 
-  it("follows what is available, and is absent once a warning asks to finish now", () => {
+  it("follows what is available, and is absent once less than half of the warning threshold is left", () => {
     const ledger = createLedger({ perToolCall: 12_000 });
     const hints = hintsOf("note", ledger);
     ledger.record("system", 59_000);
@@ -54,7 +54,7 @@ describe("a hint", () => {
     expect(ledger.warning()).toContain("Consider summarizing");
     ledger.record("system", 60_001);
     expect(ledger.available()).toBe(9_999);
-    expect(ledger.warning()).toContain("Complete the task or summarize now");
+    expect(ledger.warning()).toContain("~9k tokens remaining");
     expect(noteOf(hints)).toBeUndefined();
     expect(hints.schemas()).toEqual([
       { name: files.name, description: files.description, inputSchema: files.inputSchema },

@@ -64,8 +64,7 @@ export function createHints(settings: {
     const unitTokens = Math.max(1, (tool.itemTokens * 10 + tokens) / (10 + units));
     return Math.max(1, Math.floor(expected(tool.name, page.tokens) / unitTokens));
   };
-  // Below half of the warning threshold (10,000 of 20,000) the warning asks to finish now, so hints are off.
-
+  // Below half of the warning threshold (10,000 of 20,000) hints are off: the warning asks for less.
   const isShort = (further = 0): boolean => ledger.available() - further < ledger.limits.warningThreshold * 0.5;
   const sentence = (tool: HintedTool): string | undefined =>
     isShort() ? undefined : `Current budget allows ~${allowed(tool)} ${tool.itemUnit}.`;

@@ -51,12 +51,14 @@ describe("the account", () => {
     expect(ledger.available()).toBe(67_000);
   });
 
-  it("shows a negative number instead of hiding it", () => {
+  it("is negative if more was recorded than the total, and shows that as nothing left", () => {
     const ledger = startedLedger();
     ledger.record("tool_results", 95_000);
     expect(ledger.remaining()).toBe(-3_000);
     expect(ledger.available()).toBe(-33_000);
-    expect(ledger.warning()).toContain("~-33k tokens");
+    expect(ledger.warning()).toContain("~0k tokens remaining");
+    expect(ledger.summary()).toMatch(/^Budget: 0k of 100k left/);
+    expect(ledger.forModel()).toMatchObject({ remaining: 0, available: 0 });
   });
 
   it.each([
@@ -80,16 +82,11 @@ describe("warnings", () => {
     return ledger.warning();
   };
 
-  it("start below the threshold, and are stronger below half of it", () => {
-    expect(withTools(45_000)).toBe("[Budget Alert: ~17k tokens remaining. Consider summarizing or completing soon.]");
-    expect(withTools(55_000)).toBe("[Budget Critical: ~7k tokens remaining. Complete the task or summarize now.]");
-  });
-
-  it("do not start at the threshold itself, and are still mild at half of it", () => {
+  it("start below the threshold, with the same sentence however little is left", () => {
     expect(withTools(42_000)).toBeUndefined();
     expect(withTools(42_001)).toContain("Budget Alert: ~19k");
-    expect(withTools(52_000)).toContain("Budget Alert: ~10k");
-    expect(withTools(52_001)).toContain("Budget Critical: ~9k");
+    expect(withTools(45_000)).toBe("[Budget Alert: ~17k tokens remaining. Consider summarizing or completing soon.]");
+    expect(withTools(55_000)).toBe("[Budget Alert: ~7k tokens remaining. Consider summarizing or completing soon.]");
   });
 
   it("always have the current number", () => {
@@ -116,7 +113,7 @@ describe("warnings", () => {
     expect(ledger.used().tool_results).toBeLessThan(48_000);
     expect(ledger.warning()).toContain("Budget Alert: ~14k");
     deliver(9);
-    expect(ledger.warning()).toContain("Budget Critical: ~8k");
+    expect(ledger.warning()).toContain("Budget Alert: ~8k");
   });
 
   it("stop after a reset, which keeps the sum of all conversations", () => {
@@ -293,7 +290,46 @@ describe("the account in words", () => {
       per_tool_budget: 8_000,
     });
     ledger.record("tool_results", 55_000);
-    expect(ledger.forModel().warning).toContain("Budget Critical: ~5k");
+    expect(ledger.forModel().warning).toContain("Budget Alert: ~5k");
+  });
+});
+
+describe("an account without a total", () => {
+  it("gives each call its limit and never warns, whatever was delivered", () => {
+    const ledger = createLedger({ total: "unlimited", perToolCall: 8_000 });
+    for (let call = 0; call < 1_000; call += 1) {
+      const share = ledger.beginCall("read_file");
+      expect(share.mostTokens).toBe(8_000);
+      ledger.addResult(`r${call}`, 8_000);
+      share.end();
+    }
+    expect(ledger.warning()).toBeUndefined();
+    expect(ledger.summary()).toBe("Budget: no total (sys:0k hist:0k tools:8000k user:0k resp:30k), 8000k delivered");
+    const view = ledger.forModel();
+    expect(view).toMatchObject({ total_budget: "unlimited", remaining: "unlimited", available: "unlimited" });
+  });
+
+  it("gives parallel calls their limit each", async () => {
+    const ledger = createLedger({ total: "unlimited", perToolCall: 8_000 });
+    const shares = Array.from({ length: 50 }, () => ledger.beginCall("read_file"));
+    expect(await Promise.all(shares.map((share) => share.settle(8_000)))).toEqual(shares.map(() => 8_000));
+  });
+
+  it("continues from a stored record", () => {
+    const ledger = createLedger({ total: "unlimited" });
+    ledger.addResult("r1", 500_000);
+    const stored = JSON.parse(JSON.stringify({ limits: ledger.limits, ledger: ledger.snapshot() }));
+    expect(createLedger(stored.limits, stored.ledger).forModel()).toEqual(ledger.forModel());
+  });
+});
+
+describe("the least that a call gets", () => {
+  it("holds when nothing is left, also for parallel calls, but never exceeds the call's limit", async () => {
+    const ledger = createLedger({ minPerCall: 2_000, tools: { small: 600 } });
+    ledger.addResult("r1", 500_000);
+    expect([ledger.allocate("read_file"), ledger.allocate("small")]).toEqual([2_000, 600]);
+    const shares = Array.from({ length: 5 }, () => ledger.beginCall("read_file"));
+    expect(await Promise.all(shares.map((share) => share.settle(9_000)))).toEqual(shares.map(() => 2_000));
   });
 });
 

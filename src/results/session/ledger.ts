@@ -70,15 +70,16 @@ export interface LedgerSnapshot {
 export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnapshot): Ledger {
   const limits = computeLimits(options);
   let state = openState(limits, snapshot);
+  const minPerCall = limits.minPerCall ?? leastAllocation;
   const remaining = (): number => limits.total - state.used.system - countSpent(state);
   const available = (): number => remaining() - state.used.user - state.used.response;
   const getShare = (tool: string): number =>
     Object.hasOwn(limits.tools, tool) ? limits.tools[tool]! : limits.perToolCall;
   const room = (): number => limits.tiers.tool_results - state.results.tokens();
-  const shares = createCallShares(() => Math.min(room(), available()));
+  const shares = createCallShares(() => Math.min(room(), available()), minPerCall);
   const left = (): number => room() - shares.held();
   const allocate = (tool: string, tokens: number, further = 0): number =>
-    Math.max(leastAllocation, Math.min(getShare(tool), tokens, available() - further));
+    Math.max(Math.min(minPerCall, getShare(tool)), Math.min(getShare(tool), tokens, available() - further));
   const addResult = (id: string, tokens: number): void => {
     argumentChecks.tokensFrom(0)("tokens", tokens);
     state.delivered += tokens - state.results.set(id, tokens);
@@ -195,9 +196,9 @@ function takeSnapshot({ used, systemParts, results, ...rest }: LedgerState): Led
 
 // The account as text for the model's prompt, as one line, and as data.
 
-/** What a model learns about its budget. */
+/** What a model learns about its budget. No number is negative. */
 export interface ModelView {
-  readonly total_budget: number;
+  readonly total_budget: number | "unlimited";
   readonly used: {
     readonly system: number;
     readonly history: number;
@@ -205,8 +206,8 @@ export interface ModelView {
     readonly user_message: number;
     readonly response_reserve: number;
   };
-  readonly remaining: number;
-  readonly available: number;
+  readonly remaining: number | "unlimited";
+  readonly available: number | "unlimited";
   readonly delivered: number;
   readonly lifetime: number;
   readonly per_tool_budget: number;
@@ -223,16 +224,13 @@ interface Account {
   readonly lifetime: number;
 }
 
-/** Returns undefined at the threshold itself. Shows a negative number as it is. */
+/** Returns undefined at the threshold itself. The model decides what to do, so no warning asks it to end. */
 function warn(available: number, threshold: number): string | undefined {
   if (available >= threshold) return undefined;
-  const left = `~${thousands(available)} tokens remaining`;
-  return available < threshold / 2
-    ? `[Budget Critical: ${left}. Complete the task or summarize now.]`
-    : `[Budget Alert: ${left}. Consider summarizing or completing soon.]`;
+  return `[Budget Alert: ~${thousands(available)} tokens remaining. Consider summarizing or completing soon.]`;
 }
 
-/** The numbers in brackets and what is left add up to the total. */
+/** The numbers in brackets and what is left add up to the total, until nothing is left. */
 function summarize({ limits, used, spent, available, delivered, lifetime }: Account): string {
   const tiers = [
     `sys:${thousands(used.system)}`,
@@ -241,7 +239,8 @@ function summarize({ limits, used, spent, available, delivered, lifetime }: Acco
     `user:${thousands(used.user)}`,
     `resp:${thousands(used.response)}`,
   ];
-  const line = `Budget: ${thousands(available)} of ${thousands(limits.total)} left (${tiers.join(" ")})`;
+  const left = limits.total === unlimited ? "no total" : `${thousands(available)} of ${thousands(limits.total)} left`;
+  const line = `Budget: ${left} (${tiers.join(" ")})`;
   const now = delivered === 0 ? [] : [`${thousands(delivered)} delivered`];
   const before = lifetime === delivered ? [] : [`${thousands(lifetime)} in all conversations`];
   return [line, ...now, ...before].join(", ");
@@ -249,8 +248,9 @@ function summarize({ limits, used, spent, available, delivered, lifetime }: Acco
 
 function viewForModel({ limits, used, available, remaining, delivered, lifetime }: Account): ModelView {
   const warning = warn(available, limits.warningThreshold);
+  const show = (tokens: number) => describeLimit(Math.max(0, tokens));
   return {
-    total_budget: limits.total,
+    total_budget: describeLimit(limits.total),
     used: {
       system: used.system,
       history: used.history,
@@ -258,8 +258,8 @@ function viewForModel({ limits, used, available, remaining, delivered, lifetime 
       user_message: used.user,
       response_reserve: used.response,
     },
-    remaining,
-    available,
+    remaining: show(remaining),
+    available: show(available),
     delivered,
     lifetime,
     per_tool_budget: limits.perToolCall,
@@ -267,18 +267,22 @@ function viewForModel({ limits, used, available, remaining, delivered, lifetime 
   };
 }
 
-/** Rounds toward zero: 17,999 is 17k. */
+/** Rounds down: 17,999 is 17k. Less than nothing is 0k. */
 function thousands(tokens: number): string {
-  return `${Math.trunc(tokens / 1_000)}k`;
+  return `${Math.max(0, Math.trunc(tokens / 1_000))}k`;
 }
 
 /** The limits of a session. All numbers are tokens. */
 export interface LedgerOptions {
-  /** The budget for everything together. Choose it well below the model's window.
+  /** The budget for everything together. Choose it well below the model's window. `unlimited` suits a client that
+   *  compacts its own context: only the limit of each result applies then.
    *  @default 100_000 */
-  readonly total?: number | undefined;
+  readonly total?: number | "unlimited" | undefined;
   /** The most tokens that one tool result gets. Defaults to 8,000, or less with a total below 100,000. */
   readonly perToolCall?: number | undefined;
+  /** The fewest tokens that a result may have, however little is left. Never more than its limit.
+   *  @default 512 */
+  readonly minPerCall?: number | undefined;
   /** The most tokens that the work log takes. Defaults to 12,000, or less with a total below 100,000. */
   readonly historyMax?: number | undefined;
   /** If less than this is available, the model gets a warning, and below half of it a critical one. Defaults to 20,000,
@@ -293,11 +297,21 @@ export interface LedgerOptions {
 }
 
 export interface LedgerLimits {
+  /** `unlimited` is a number here, because records are JSON. */
   readonly total: number;
   readonly perToolCall: number;
+  /** Absent in older records. */
+  readonly minPerCall?: number;
   readonly warningThreshold: number;
   readonly tools: Readonly<Record<string, number>>;
   readonly tiers: LedgerTiers;
+}
+
+const unlimited = Number.MAX_SAFE_INTEGER;
+
+/** Without a total, what is left of it and the tier of tool results have no limit either. */
+export function describeLimit(tokens: number): number | "unlimited" {
+  return tokens > unlimited / 2 ? "unlimited" : tokens;
 }
 
 /** Shares of a total of 100,000. With a larger total, tool results get the rest. With a smaller one, all shrink. */
@@ -314,6 +328,7 @@ function computeLimits(options: LedgerOptions): LedgerLimits {
   const ledgerOptions: readonly (keyof LedgerOptions)[] = [
     "total",
     "perToolCall",
+    "minPerCall",
     "historyMax",
     "warningThreshold",
     "tools",
@@ -321,17 +336,20 @@ function computeLimits(options: LedgerOptions): LedgerLimits {
   ];
   refuseUnknownOptions(options, ledgerOptions);
   refuseUnknownOptions(options.tiers ?? {}, ledgerTiers);
-  const { total = 100_000, tools = {} } = options;
+  const { tools = {}, minPerCall = leastAllocation } = options;
+  const total = options.total === "unlimited" ? unlimited : (options.total ?? 100_000);
   argumentChecks.tokensFrom(1)("total", total);
   const share = (name: keyof typeof shares): number =>
     Math.min(shares[name], Math.floor((shares[name] * total) / 100_000));
   const limits = {
     total,
     perToolCall: options.perToolCall ?? Math.max(leastAllocation, share("perToolCall")),
+    minPerCall,
     warningThreshold: options.warningThreshold ?? share("warning"),
     tools,
   };
   argumentChecks.tokensFrom(leastAllocation)("perToolCall", limits.perToolCall);
+  argumentChecks.tokensFrom(leastAllocation)("minPerCall", minPerCall);
   argumentChecks.tokensFrom(0)("warningThreshold", limits.warningThreshold);
   for (const [name, tokens] of Object.entries(tools))
     argumentChecks.tokensFrom(leastAllocation)(`tools.${name}`, tokens);

@@ -272,13 +272,16 @@ const isRecord: ShapeCheck<SessionRecord> = objectOf(
     started: isTime,
     counter: isText,
     calls: isWhole,
-    limits: objectOf({
-      total: isWhole,
-      perToolCall: isWhole,
-      warningThreshold: isWhole,
-      tools: mapOf(isWhole),
-      tiers: objectOf({ ...tiers, tool_results: isWhole }),
-    }),
+    limits: objectOf(
+      {
+        total: isWhole,
+        perToolCall: isWhole,
+        warningThreshold: isWhole,
+        tools: mapOf(isWhole),
+        tiers: objectOf({ ...tiers, tool_results: isWhole }),
+      },
+      { minPerCall: isWhole },
+    ),
     ledger: objectOf(
       {
         used: objectOf(tiers),

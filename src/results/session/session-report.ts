@@ -2,7 +2,7 @@
 import { type LedgerTier, ledgerTiers } from "../../core/budget/index.ts";
 import type { MaintainedStore, Store } from "../../core/store/index.ts";
 import { createOffsetTokens } from "./continuations.ts";
-import { createLedger, type Ledger } from "./ledger.ts";
+import { createLedger, describeLimit, type Ledger } from "./ledger.ts";
 import type { LogEntry } from "./log-entry.ts";
 import { type LargeResult, listGroups, type SessionRecord, sessionRecords } from "./session-record.ts";
 import { readStored } from "./sources.ts";
@@ -18,14 +18,14 @@ export interface SessionStatus {
   readonly counter: string;
   readonly calls: number;
   /** The budget for everything. */
-  readonly total: number;
+  readonly total: number | "unlimited";
   /** What each kind of content uses, and how much it may use. */
-  readonly ledger: Readonly<Record<LedgerTier, { readonly used: number; readonly limit: number }>>;
+  readonly ledger: Readonly<Record<LedgerTier, { readonly used: number; readonly limit: number | "unlimited" }>>;
   /** The total minus system text, history and tool results. If the program never calls
    *  `beginTurn`, everything that was delivered in this conversation counts. */
-  readonly remaining: number;
+  readonly remaining: number | "unlimited";
   /** `remaining` minus the user's message and the reserve for the response. Texts call this number "left". */
-  readonly available: number;
+  readonly available: number | "unlimited";
   /** What tools have returned in this conversation. */
   readonly delivered: number;
   /** What tools have returned in all conversations of the session. */
@@ -55,25 +55,28 @@ export interface SessionLine {
   /** The time of the last call. */
   readonly lastUsed: string;
   readonly calls: number;
-  readonly remaining: number;
+  readonly remaining: number | "unlimited";
   /** `remaining` minus the user's message and the reserve for the response. */
-  readonly available: number;
+  readonly available: number | "unlimited";
 }
 
 export function createStatus(id: string, record: Omit<SessionRecord, "ledger">, ledger: Ledger): SessionStatus {
   const { started, counter, calls, largest } = record;
   const warning = ledger.warning();
   const used = ledger.used();
-  const tiers = ledgerTiers.map((tier) => [tier, { used: used[tier], limit: ledger.limits.tiers[tier] }]);
+  const tiers = ledgerTiers.map((tier) => [
+    tier,
+    { used: used[tier], limit: describeLimit(ledger.limits.tiers[tier]) },
+  ]);
   return {
     id,
     started,
     counter,
     calls,
-    total: ledger.limits.total,
+    total: describeLimit(ledger.limits.total),
     ledger: Object.fromEntries(tiers) as SessionStatus["ledger"],
-    remaining: ledger.remaining(),
-    available: ledger.available(),
+    remaining: describeLimit(ledger.remaining()),
+    available: describeLimit(ledger.available()),
     delivered: ledger.delivered(),
     lifetime: ledger.lifetime(),
     summary: ledger.summary(),
@@ -98,7 +101,7 @@ export async function listSessions(store: Store): Promise<SessionLine[]> {
     if (record === undefined || record.calls === 0) return [];
     const { started, calls } = record;
     const ledger = createLedger(record.limits, record.ledger);
-    const left = { remaining: ledger.remaining(), available: ledger.available() };
+    const left = { remaining: describeLimit(ledger.remaining()), available: describeLimit(ledger.available()) };
     return { id, started, lastUsed: findLastUse(record), calls, ...left };
   });
   return lines.sort((left, right) => (left.lastUsed < right.lastUsed ? 1 : -1));

@@ -11,7 +11,7 @@ async function converse(args, talk) {
   await talk(async (name, args) => (await client.callTool({ name, arguments: args })).structuredContent);
   await client.close();
 }
-await converse(["--session", "tour"], async (call) => {
+await converse(["--session", "tour", "--total", "100000"], async (call) => {
   await call("vcs_status", {});
   await call("search_content", { pattern: "price7 " });
   await call("read_file", { path: "src/shelf-10.ts" });
@@ -19,7 +19,7 @@ await converse(["--session", "tour"], async (call) => {
   await call("read_file", { path: "none.txt" });
   await call("read_file", { path: ".env" });
 });
-await converse(["--session", "shop"], async (call) => {
+await converse(["--session", "shop", "--total", "100000"], async (call) => {
   let page = await call("vcs_diff", { from: "HEAD~1", to: "HEAD" });
   while (page.data.continuation_token) page = await call("next_page", { token: page.data.continuation_token });
 });
