@@ -1,16 +1,11 @@
 import {
-  checkListOptions,
-  checkNames,
-  checkReadOptions,
   checkRevision,
-  checkRevisionOption,
-  checkThrough,
-  checkValues,
-  closedError,
+  createStore,
   encode,
   type ListOptions,
   type MaintainedStore,
   type Store,
+  type StoreDriver,
   type StoreRecord,
 } from "./store.ts";
 
@@ -43,12 +38,6 @@ export function createMaintainedMemory(now: () => number = () => 0): MaintainedS
   const collections = new Map<string, Collection>();
   const streams = new Map<string, MemoryStream>();
   let lastRevision = 0;
-  let closed = false;
-
-  const check = (names: Readonly<Record<string, string>>): void => {
-    if (closed) throw closedError();
-    checkNames(names);
-  };
   const find = (collection: string, key: string): MemoryRecord | undefined =>
     collections.get(collection)?.records.get(key);
   const write = (collection: string, key: string, value: string, written = now()): MemoryRecord => {
@@ -61,51 +50,37 @@ export function createMaintainedMemory(now: () => number = () => 0): MaintainedS
     return record;
   };
 
-  return {
+  return createStore({
     async get(collection, key) {
-      check({ collection, key });
       return copy(find(collection, key));
     },
-    async put(collection, key, value, options = {}) {
-      check({ collection, key });
-      checkValues([value]);
-      checkRevisionOption(options);
-      checkRevision(find(collection, key)?.revision ?? 0, options.expectedRevision, `${collection}/${key}`);
+    async put(collection, key, value, { expectedRevision }) {
+      checkRevision(find(collection, key)?.revision ?? 0, expectedRevision, `${collection}/${key}`);
       return write(collection, key, value).revision;
     },
     async update(collection, key, change) {
-      check({ collection, key });
       const current = find(collection, key);
       const value = change(current?.value);
-      checkValues([value]);
       return copy(current?.value === value ? current : write(collection, key, value))!;
     },
-    async delete(collection, key, options = {}) {
-      check({ collection, key });
-      checkRevisionOption(options);
+    async delete(collection, key, { expectedRevision }) {
       const current = find(collection, key);
-      checkRevision(current?.revision ?? 0, options.expectedRevision, `${collection}/${key}`);
+      checkRevision(current?.revision ?? 0, expectedRevision, `${collection}/${key}`);
       if (current === undefined) return false;
       const found = collections.get(collection)!;
       found.records.delete(key);
       found.sortedKeys = undefined;
       return true;
     },
-    async list(collection, options = {}) {
-      check({ collection });
-      checkListOptions(options);
+    async list(collection, options) {
       const found = collections.get(collection);
       return found === undefined ? [] : listRecords(found, options).map((record) => copy(record)!);
     },
-    ...createStreams(streams, { check, now }),
-    ...createUpkeep({ collections, streams, write, check }),
-    async purge() {
-      check({});
-    },
-    async close() {
-      closed = true;
-    },
-  };
+    ...createStreams(streams, now),
+    ...createUpkeep({ collections, streams, write }),
+    async purge() {},
+    async close() {},
+  });
 }
 
 interface MemoryStream {
@@ -115,17 +90,12 @@ interface MemoryStream {
   written: number;
 }
 
-/** `check` throws if a name cannot be used or if the store is closed. */
-type Check = (names: Readonly<Record<string, string>>) => void;
-
 function createStreams(
   streams: Map<string, MemoryStream>,
-  { check, now }: { readonly check: Check; readonly now: () => number },
-): Pick<Store, "append" | "read" | "trimStream" | "deleteStream"> {
+  now: () => number,
+): Pick<StoreDriver, "append" | "read" | "trimStream" | "deleteStream"> {
   return {
     async append(stream, values) {
-      check({ stream });
-      checkValues(values);
       const found = streams.get(stream);
       if (values.length === 0) return found === undefined ? 0 : getLast(found);
       const { deleted = 0, values: before = [] } = found ?? {};
@@ -134,18 +104,13 @@ function createStreams(
       streams.set(stream, changed);
       return getLast(changed);
     },
-    async read(stream, options = {}) {
-      check({ stream });
-      checkReadOptions(options);
-      const { after = 0, limit } = options;
+    async read(stream, { after = 0, limit }) {
       const { deleted = 0, values = [] } = streams.get(stream) ?? {};
       const first = Math.max(after - deleted, 0);
       const chosen = values.slice(first, limit === undefined ? undefined : first + limit);
       return chosen.map((value, index) => ({ sequence: deleted + first + index + 1, value }));
     },
     async trimStream(stream, through) {
-      check({ stream });
-      checkThrough(through);
       const found = streams.get(stream);
       if (found === undefined) return 0;
       const gone = Math.min(Math.max(through - found.deleted, 0), found.values.length);
@@ -154,7 +119,6 @@ function createStreams(
       return gone;
     },
     async deleteStream(stream) {
-      check({ stream });
       return streams.delete(stream);
     },
   };
@@ -164,20 +128,20 @@ function getLast({ deleted, values }: MemoryStream): number {
   return deleted + values.length;
 }
 
-interface MemoryParts {
+function createUpkeep({
+  collections,
+  streams,
+  write,
+}: {
   readonly collections: Map<string, Collection>;
   readonly streams: Map<string, MemoryStream>;
   readonly write: (collection: string, key: string, value: string, written: number) => unknown;
-  readonly check: Check;
-}
-
-function createUpkeep({ collections, streams, write, check }: MemoryParts): Omit<MaintainedStore, keyof Store> {
+}): Omit<MaintainedStore, keyof Store> {
   const countBytes = (values: readonly string[]): number =>
     values.reduce((sum, value) => sum + encode(value).length, 0);
   const getRecords = (name: string): MemoryRecord[] => [...(collections.get(name)?.records.values() ?? [])];
   return {
     async listCollections() {
-      check({});
       const names = [...collections.keys()].filter((name) => getRecords(name).length > 0).sort(compareCodePoints);
       return names.map((collection) => {
         const records = getRecords(collection);
@@ -187,8 +151,6 @@ function createUpkeep({ collections, streams, write, check }: MemoryParts): Omit
       });
     },
     async listFacts(collection, options = {}) {
-      check({ collection });
-      checkListOptions(options);
       const found = collections.get(collection);
       const records = found === undefined ? [] : listRecords(found, options);
       return records.map(({ key, revision, value, written }) => ({
@@ -199,8 +161,6 @@ function createUpkeep({ collections, streams, write, check }: MemoryParts): Omit
       }));
     },
     async listStreams({ prefix = "", after = "", limit } = {}) {
-      check({});
-      checkListOptions({ prefix, after, limit });
       const isChosen = (name: string): boolean => name.startsWith(prefix) && compareCodePoints(name, after) > 0;
       const names = [...streams.keys()].filter(isChosen).sort(compareCodePoints);
       return names.slice(0, limit).map((stream) => {
@@ -210,16 +170,13 @@ function createUpkeep({ collections, streams, write, check }: MemoryParts): Omit
       });
     },
     async size() {
-      check({});
       const records = [...collections.keys()].flatMap((name) => getRecords(name).map(({ value }) => value));
       return countBytes(records) + countBytes([...streams.values()].flatMap(({ values }) => values));
     },
     async copyRecords(collection, records) {
-      check({ collection });
       for (const { key, value, written } of records) write(collection, key, value, written);
     },
     async copyStream({ stream, last, written, entries }) {
-      check({ stream });
       const { values = [] } = streams.get(stream) ?? {};
       for (const { value } of entries) values.push(value);
       streams.set(stream, { deleted: last - values.length, values, written });

@@ -124,6 +124,96 @@ export interface ReadOptions {
   readonly limit?: number | undefined;
 }
 
+/** What a kind of store brings. The methods of `Store` get checked arguments, and are not called after `close`. */
+export type StoreDriver = Omit<MaintainedStore, keyof Store> & {
+  readonly [Name in keyof Store]: (...given: Required<Parameters<Store[Name]>>) => ReturnType<Store[Name]>;
+};
+
+/** Makes a store of a driver: checks the arguments of every call, and rejects calls after the close. */
+export function createStore(driver: StoreDriver): MaintainedStore {
+  let closing: Promise<void> | undefined;
+  const check = (names: Readonly<Record<string, string>>): void => {
+    if (closing !== undefined) {
+      throw new ContextError("store_unavailable", "the store is closed", { hint: "Open it again." });
+    }
+    checkNames(names);
+  };
+  return {
+    ...driver,
+    async get(collection, key) {
+      check({ collection, key });
+      return driver.get(collection, key);
+    },
+    async put(collection, key, value, options = {}) {
+      check({ collection, key });
+      checkValues([value]);
+      checkWhole("expectedRevision", options.expectedRevision, 0);
+      return driver.put(collection, key, value, options);
+    },
+    async update(collection, key, change) {
+      check({ collection, key });
+      return driver.update(collection, key, (current) => {
+        const value = change(current);
+        checkValues([value]);
+        return value;
+      });
+    },
+    async delete(collection, key, options = {}) {
+      check({ collection, key });
+      checkWhole("expectedRevision", options.expectedRevision, 0);
+      return driver.delete(collection, key, options);
+    },
+    async list(collection, options = {}) {
+      check({ collection });
+      const { prefix = "", after = "", limit } = options;
+      checkText("prefix", prefix);
+      checkText("after", after);
+      checkWhole("limit", limit, 1);
+      return driver.list(collection, options);
+    },
+    ...createStreams(driver, check),
+    async purge() {
+      check({});
+      return driver.purge();
+    },
+    close() {
+      closing ??= driver.close();
+      return closing;
+    },
+  };
+}
+
+type Check = (names: Readonly<Record<string, string>>) => void;
+
+function createStreams(
+  driver: StoreDriver,
+  check: Check,
+): Pick<Store, "append" | "read" | "trimStream" | "deleteStream"> {
+  return {
+    async append(stream, values) {
+      check({ stream });
+      checkValues(values);
+      return driver.append(stream, values);
+    },
+    async read(stream, options = {}) {
+      check({ stream });
+      checkWhole("after", options.after, 0);
+      checkWhole("limit", options.limit, 1);
+      return driver.read(stream, options);
+    },
+    async trimStream(stream, through) {
+      check({ stream });
+      if (through === undefined) throw invalidArgument("through is missing", "Pass the sequence of an entry.");
+      checkWhole("through", through, 0);
+      return driver.trimStream(stream, through);
+    },
+    async deleteStream(stream) {
+      check({ stream });
+      return driver.deleteStream(stream);
+    },
+  };
+}
+
 /** Fits twice into a PostgreSQL index row (2,704 bytes), beside a namespace. */
 const maxNameBytes = 1_024;
 const loneSurrogate = /\p{Surrogate}/u;
@@ -155,31 +245,11 @@ export function checkNames(names: Readonly<Record<string, string>>): void {
   }
 }
 
-export function checkValues(values: readonly string[]): void {
+function checkValues(values: readonly string[]): void {
   if (!Array.isArray(values)) throw invalidArgument(`values is of type ${typeof values}`, "Pass an array of strings.");
   for (const value of values) {
     if (typeof value !== "string") throw invalidArgument(`a value is of type ${typeof value}`, "Store strings only.");
   }
-}
-
-export function checkRevisionOption({ expectedRevision }: RevisionOptions): void {
-  checkWhole("expectedRevision", expectedRevision, 0);
-}
-
-export function checkListOptions({ prefix, after, limit }: ListOptions): void {
-  if (prefix !== undefined) checkText("prefix", prefix);
-  if (after !== undefined) checkText("after", after);
-  checkWhole("limit", limit, 1);
-}
-
-export function checkThrough(through: number): void {
-  if (through === undefined) throw invalidArgument("through is missing", "Pass the sequence of an entry.");
-  checkWhole("through", through, 0);
-}
-
-export function checkReadOptions({ after, limit }: ReadOptions): void {
-  checkWhole("after", after, 0);
-  checkWhole("limit", limit, 1);
 }
 
 /** Throws if the record does not have the expected revision. A record that does not exist has revision 0. */
@@ -196,10 +266,6 @@ export function shownAddress(address: string): string {
     .replace(/^(\w+:\/\/[^:/?#@]*):[^?#]*@/, "$1@")
     .replace(/([?&])(?:password|sslpassword)=[^&#]*&?/g, "$1")
     .replace(/[?&]$/, "");
-}
-
-export function closedError(): ContextError {
-  return new ContextError("store_unavailable", "the store is closed", { hint: "Open it again." });
 }
 
 function checkText(kind: string, text: string): void {

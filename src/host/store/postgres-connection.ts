@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, ClientConfig } from "pg";
 import { ContextError, invalidArgument } from "../../core/errors.ts";
-import { closedError, shownAddress } from "../../core/store/index.ts";
+import { shownAddress } from "../../core/store/index.ts";
 
 /** A connection that is opened again after it was lost. Operations run in the order of their calls, awaited or not. */
 export interface PostgresConnection {
@@ -59,19 +59,9 @@ export async function connectPostgres(
     const run = createQueue(link, place);
     const [row] = await run((session) => session.read("SELECT current_user::text AS name"));
     await setUp(run, place, migrations);
-    let closing: Promise<void> | undefined;
-    return {
-      user: row!.name,
-      async run(operation) {
-        if (closing !== undefined) throw closedError();
-        return run(operation);
-      },
-      close() {
-        // Operations that were called before the close still run.
-        closing ??= run(async () => {}, { offline: true }).finally(link.end);
-        return closing;
-      },
-    };
+    // Operations that were called before the close still run.
+    const close = () => run(async () => {}, { offline: true }).finally(link.end);
+    return { user: row!.name, run, close };
   } catch (error) {
     await link.end();
     throw error;

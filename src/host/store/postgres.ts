@@ -1,19 +1,16 @@
 import { ContextError, invalidArgument } from "../../core/errors.ts";
 import {
-  checkListOptions,
   checkNames,
-  checkReadOptions,
   checkRevision,
-  checkRevisionOption,
-  checkThrough,
-  checkValues,
   checkWhole,
+  createStore,
   decode,
   encode,
   type ListOptions,
   type MaintainedStore,
   prefixRange,
   type Store,
+  type StoreDriver,
   type StoreRecord,
 } from "../../core/store/index.ts";
 import {
@@ -70,11 +67,8 @@ export async function openMaintainedPostgres(
   checkWhole("waitMs", waitMs, 0);
   const { url, schema, namespace } = readPlace(options);
   const connection = await connectPostgres({ url, schema, waitMs }, steps);
-  const tables: Tables = {
-    ...{ connection, now, schema, sql: statements(schema) },
-    namespace: encode(namespace ?? connection.user),
-  };
-  return {
+  const tables = { connection, now, sql: statements(schema), namespace: encode(namespace ?? connection.user) };
+  return createStore({
     ...createRecords(tables),
     ...createStreams(tables),
     ...createUpkeep(tables),
@@ -85,7 +79,7 @@ export async function openMaintainedPostgres(
         await session.read(`SET statement_timeout = ${Math.max(waitMs, 1_000)}`);
       }),
     close: () => connection.close(),
-  };
+  });
 }
 
 /** Rewrites a table into a new file. For a role that may not do that, the server skips the table and only warns. */
@@ -166,7 +160,6 @@ CREATE SEQUENCE ${schema}.revisions`,
 interface Tables {
   readonly connection: PostgresConnection;
   readonly namespace: Buffer;
-  readonly schema: string;
   readonly sql: ReturnType<typeof statements>;
   readonly now: () => number;
 }
@@ -233,7 +226,7 @@ function statements(schema: string) {
   } as const;
 }
 
-function createRecords(tables: Tables): Pick<Store, "get" | "put" | "update" | "delete" | "list"> {
+function createRecords(tables: Tables): Pick<StoreDriver, "get" | "put" | "update" | "delete" | "list"> {
   const { connection, namespace, sql, now } = tables;
   const place = (collection: string, key: string): Buffer[] => [namespace, encode(collection), encode(key)];
   const refuse = async (session: PostgresSession, [collection, key]: [string, string], expected: number) => {
@@ -242,15 +235,10 @@ function createRecords(tables: Tables): Pick<Store, "get" | "put" | "update" | "
   };
   return {
     async get(collection, key) {
-      checkNames({ collection, key });
       const [row] = await connection.run(({ read }) => read(sql.get, place(collection, key)));
       return row && toRecord(key, row);
     },
-    async put(collection, key, value, options = {}) {
-      checkNames({ collection, key });
-      checkValues([value]);
-      checkRevisionOption(options);
-      const { expectedRevision } = options;
+    async put(collection, key, value, { expectedRevision }) {
       const values = [...place(collection, key), encode(value), now(), ...(expectedRevision ? [expectedRevision] : [])];
       const statement = expectedRevision === undefined ? sql.put : expectedRevision === 0 ? sql.create : sql.replace;
       return connection.run(async (session) => {
@@ -262,14 +250,9 @@ function createRecords(tables: Tables): Pick<Store, "get" | "put" | "update" | "
         }
       });
     },
-    async update(collection, key, change) {
-      checkNames({ collection, key });
-      return connection.run((session) => updateRecord(session, tables, { key, place: place(collection, key), change }));
-    },
-    async delete(collection, key, options = {}) {
-      checkNames({ collection, key });
-      checkRevisionOption(options);
-      const { expectedRevision } = options;
+    update: (collection, key, change) =>
+      connection.run((session) => updateRecord(session, tables, { key, place: place(collection, key), change })),
+    async delete(collection, key, { expectedRevision }) {
       return connection.run(async (session) => {
         const all = place(collection, key);
         if (expectedRevision === undefined) return (await session.write(sql.delete, all)).length > 0;
@@ -281,9 +264,7 @@ function createRecords(tables: Tables): Pick<Store, "get" | "put" | "update" | "
         return false;
       });
     },
-    async list(collection, options = {}) {
-      checkNames({ collection });
-      checkListOptions(options);
+    async list(collection, options) {
       const values = [namespace, encode(collection), ...toRange(options)];
       const rows = await connection.run(({ read }) => read(sql.list, values));
       return rows.map((row) => toRecord(decode(row.key), row));
@@ -310,7 +291,6 @@ async function updateRecord(
     const [row] = await session.read(statement, place);
     const current = row && toRecord(key, row);
     const value = change(current?.value);
-    checkValues([value]);
     if (current?.value === value) return current;
     const values = [...place, encode(value), now()];
     const [written] =
@@ -322,12 +302,10 @@ async function updateRecord(
   return result;
 }
 
-function createStreams(tables: Tables): Pick<Store, "append" | "read" | "trimStream" | "deleteStream"> {
+function createStreams(tables: Tables): Pick<StoreDriver, "append" | "read" | "trimStream" | "deleteStream"> {
   const { connection, namespace, sql, now } = tables;
   return {
     async append(stream, values) {
-      checkNames({ stream });
-      checkValues(values);
       const name = encode(stream);
       const parameters = [namespace, name, values.length, now(), values.map(encode)];
       const [row] = await connection.run(({ read, write }) =>
@@ -335,22 +313,16 @@ function createStreams(tables: Tables): Pick<Store, "append" | "read" | "trimStr
       );
       return row === undefined ? 0 : row.last;
     },
-    async read(stream, options = {}) {
-      checkNames({ stream });
-      checkReadOptions(options);
-      const { after = 0, limit = null } = options;
+    async read(stream, { after = 0, limit = null }) {
       const rows = await connection.run(({ read }) => read(sql.read, [namespace, encode(stream), after, limit]));
-      return rows.map(({ sequence, value }) => ({ sequence: sequence, value: decode(value) }));
+      return rows.map(({ sequence, value }) => ({ sequence, value: decode(value) }));
     },
     async trimStream(stream, through) {
-      checkNames({ stream });
-      checkThrough(through);
       const values = [namespace, encode(stream), through];
       const [row] = await connection.run(({ write }) => write(sql.trimStream, values));
       return row!.count;
     },
     async deleteStream(stream) {
-      checkNames({ stream });
       const values = [namespace, encode(stream)];
       // Two statements: the second sees the entries of a writer that the first had to wait for.
       return connection.run((session) =>
@@ -369,42 +341,32 @@ function createUpkeep(tables: Tables): Omit<MaintainedStore, keyof Store> {
   return {
     async listCollections() {
       const rows = await connection.run(({ read }) => read(sql.listCollections, [namespace]));
-      return rows.map(({ collection, count, bytes, oldest, newest }) => ({
-        ...{ collection: decode(collection), records: count, bytes: bytes },
-        ...{ oldest: oldest, newest: newest },
-      }));
+      return rows.map(({ collection, count, bytes, oldest, newest }) => {
+        return { collection: decode(collection), records: count, bytes, oldest, newest };
+      });
     },
     async listFacts(collection, options = {}) {
-      checkNames({ collection });
-      checkListOptions(options);
       const values = [namespace, encode(collection), ...toRange(options)];
       const rows = await connection.run(({ read }) => read(sql.listFacts, values));
-      return rows.map(({ key, revision, bytes, written }) => ({
-        ...{ key: decode(key), revision: revision, bytes: bytes },
-        written: written,
-      }));
+      return rows.map(({ key, revision, bytes, written }) => ({ key: decode(key), revision, bytes, written }));
     },
     async listStreams(options = {}) {
-      checkListOptions(options);
       const rows = await connection.run(({ read }) => read(sql.listStreams, [namespace, ...toRange(options)]));
-      return rows.map(({ stream, count, bytes, last, written }) => ({
-        ...{ stream: decode(stream), entries: count, bytes: bytes },
-        ...{ last: last, written: written },
-      }));
+      return rows.map(({ stream, count, bytes, last, written }) => {
+        return { stream: decode(stream), entries: count, bytes, last, written };
+      });
     },
     async size() {
       const [row] = await connection.run(({ read }) => read(sql.size));
       return row!.bytes;
     },
     async copyRecords(collection, records) {
-      checkNames({ collection });
       const keys = records.map(({ key }) => encode(key));
       const values = records.map(({ value }) => encode(value));
       const times = records.map(({ written }) => written);
       await connection.run(({ write }) => write(sql.copyRecords, [namespace, encode(collection), keys, values, times]));
     },
     async copyStream({ stream, last, written, entries }) {
-      checkNames({ stream });
       const sequences = entries.map(({ sequence }) => sequence);
       const values = entries.map(({ value }) => encode(value));
       await connection.run(({ write }) =>
@@ -420,5 +382,5 @@ function toRange({ prefix = "", after = "", limit }: ListOptions): (Buffer | num
 }
 
 function toRecord(key: string, { value, revision }: PostgresRow): StoreRecord {
-  return { key, value: decode(value), revision: revision };
+  return { key, value: decode(value), revision };
 }

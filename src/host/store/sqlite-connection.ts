@@ -4,7 +4,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type Libsql from "libsql";
 import { ContextError } from "../../core/errors.ts";
-import { closedError } from "../../core/store/index.ts";
 import { makeDirectory } from "../files/make-directory.ts";
 import { type Driver, loadDriver, sqliteCode } from "./sqlite-driver.ts";
 
@@ -82,27 +81,19 @@ function isCurrentStore(identity: Identity, file: string): boolean {
 }
 
 function createConnection(database: Libsql.Database, retry: Retry): SqliteConnection {
-  let closing: Promise<void> | undefined;
-  // Checked at the call: an operation that was called before the close still runs, however long it waits.
-  const read = async <T>(operation: () => T): Promise<T> => {
-    if (closing !== undefined) throw closedError();
-    return retry(operation);
-  };
   return {
     prepare: (sql) => database.prepare(sql),
-    read,
-    write: (operation) => read(() => inTransaction(database, operation)),
+    read: retry,
+    write: (operation) => retry(() => inTransaction(database, operation)),
     purge: () =>
-      read(() => {
+      retry(() => {
         database.exec("VACUUM");
         // Deleted values can still be in the log while somebody reads from it.
         // An error like the driver's, so that the retry waits for the other processes.
         if (!isLogEmptied(database)) throw Object.assign(new Error("the log is in use"), { code: "SQLITE_BUSY" });
       }),
-    close() {
-      closing ??= retry(() => emptyLog(database)).finally(() => database.close());
-      return closing;
-    },
+    // Operations that were called before still run, however long they wait.
+    close: () => retry(() => emptyLog(database)).finally(() => database.close()),
   };
 }
 

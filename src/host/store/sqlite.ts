@@ -2,24 +2,17 @@ import { resolve } from "node:path";
 import type Libsql from "libsql";
 import { invalidArgument } from "../../core/errors.ts";
 import {
-  checkListOptions,
-  checkNames,
-  checkReadOptions,
   checkRevision,
-  checkRevisionOption,
-  checkThrough,
-  checkValues,
   checkWhole,
+  createStore,
   decode as decodeBytes,
   encode,
   type ListOptions,
   type MaintainedStore,
   prefixRange,
-  type ReadOptions,
-  type RevisionOptions,
   type Store,
+  type StoreDriver,
   type StoreRecord,
-  type StreamEntry,
 } from "../../core/store/index.ts";
 import { connect, type SqliteConnection } from "./sqlite-connection.ts";
 
@@ -58,79 +51,50 @@ export async function openMaintainedSqlite(options: SqliteStoreOptions): Promise
   }
   checkWhole("waitMs", waitMs, 0);
   const connection = await connect(resolve(path), waitMs);
-  const statements = await connection.read(() => prepareStatements(connection));
-
-  return {
-    async get(collection, key) {
-      checkNames({ collection, key });
-      return connection.read(() => getRecord(statements, collection, key));
-    },
-    async put(collection, key, value, options = {}) {
-      checkNames({ collection, key });
-      checkValues([value]);
-      checkRevisionOption(options);
-      return connection.write(() => {
-        checkCurrent(statements, { collection, key, ...options });
+  const statements = await connection.read(() => {
+    const prepared = Object.entries(sql).map(([name, text]) => [name, connection.prepare(text)]);
+    return Object.fromEntries(prepared) as Statements;
+  });
+  const getRecord = (collection: string, key: string): StoreRecord | undefined => {
+    const [row] = rows(statements.get, [encode(collection), encode(key)]);
+    return row === undefined ? undefined : { key, value: decode(row.value), revision: row.revision };
+  };
+  const refuse = (collection: string, key: string, expectedRevision: number | undefined): void => {
+    if (expectedRevision === undefined) return;
+    const [row] = rows(statements.revision, [encode(collection), encode(key)]);
+    checkRevision(row?.revision ?? 0, expectedRevision, `${collection}/${key}`);
+  };
+  return createStore({
+    get: (collection, key) => connection.read(() => getRecord(collection, key)),
+    put: (collection, key, value, { expectedRevision }) =>
+      connection.write(() => {
+        refuse(collection, key, expectedRevision);
         return putRecord(statements, { collection, key, value, written: now() });
-      });
-    },
-    async update(collection, key, change) {
-      checkNames({ collection, key });
-      return connection.write(() => {
-        const current = getRecord(statements, collection, key);
+      }),
+    update: (collection, key, change) =>
+      connection.write(() => {
+        const current = getRecord(collection, key);
         const value = change(current?.value);
-        checkValues([value]);
         if (current?.value === value) return current;
         return { key, value, revision: putRecord(statements, { collection, key, value, written: now() }) };
-      });
-    },
-    async delete(collection, key, options = {}) {
-      checkNames({ collection, key });
-      checkRevisionOption(options);
-      return connection.write(() => {
-        checkCurrent(statements, { collection, key, ...options });
+      }),
+    delete: (collection, key, { expectedRevision }) =>
+      connection.write(() => {
+        refuse(collection, key, expectedRevision);
         return statements.delete.run([encode(collection), encode(key)]).changes > 0;
-      });
+      }),
+    async list(collection, options) {
+      const found = await connection.read(() => rows(statements.list, [encode(collection), ...toRange(options)]));
+      return found.map(({ key, value, revision }) => ({ key: decode(key), value: decode(value), revision }));
     },
-    async list(collection, options = {}) {
-      checkNames({ collection });
-      checkListOptions(options);
-      return connection.read(() => listRecords(statements, collection, options));
-    },
-    async append(stream, values) {
-      checkNames({ stream });
-      checkValues(values);
-      return connection.write(() => appendEntries(statements, stream, { values, written: now() }));
-    },
-    async read(stream, options = {}) {
-      checkNames({ stream });
-      checkReadOptions(options);
-      return connection.read(() => readEntries(statements, stream, options));
-    },
-    async trimStream(stream, through) {
-      checkNames({ stream });
-      checkThrough(through);
-      return connection.write(() => statements.trimStream.run([encode(stream), through]).changes);
-    },
-    async deleteStream(stream) {
-      checkNames({ stream });
-      return connection.write(() => {
-        statements.deleteEntries.run([encode(stream)]);
-        return statements.deleteStream.run([encode(stream)]).changes > 0;
-      });
-    },
+    ...createStreams(connection, statements, now),
     ...createUpkeep(connection, statements),
     purge: () => connection.purge(),
     close: () => connection.close(),
-  };
+  });
 }
 
 type Statements = Readonly<Record<keyof typeof sql, Libsql.Statement>>;
-
-interface Address {
-  collection: string;
-  key: string;
-}
 
 /** Each driver has a type of its own. */
 type Bytes = ArrayBuffer | Uint8Array;
@@ -176,34 +140,13 @@ const sql = {
   size: "SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size",
 } as const;
 
-function prepareStatements({ prepare }: SqliteConnection): Statements {
-  const prepared = Object.entries(sql).map(([name, text]) => [name, prepare(text)]);
-  return Object.fromEntries(prepared) as Statements;
-}
-
-function getRecord(statements: Statements, collection: string, key: string): StoreRecord | undefined {
-  const [row] = rows(statements.get, [encode(collection), encode(key)]);
-  return row === undefined ? undefined : { key, value: decode(row.value), revision: row.revision };
-}
-
-function checkCurrent(statements: Statements, { collection, key, ...options }: Address & RevisionOptions): void {
-  if (options.expectedRevision === undefined) return;
-  const [row] = rows(statements.revision, [encode(collection), encode(key)]);
-  checkRevision(row?.revision ?? 0, options.expectedRevision, `${collection}/${key}`);
-}
-
 function putRecord(
   statements: Statements,
-  { collection, key, value, written }: Address & { value: string; written: number },
+  { collection, key, value, written }: Readonly<Record<"collection" | "key" | "value", string>> & { written: number },
 ): number {
   const revision = rows(statements.nextRevision, [])[0]!.revision;
   statements.put.run([encode(collection), encode(key), revision, encode(value), written]);
   return revision;
-}
-
-function listRecords(statements: Statements, collection: string, options: ListOptions): StoreRecord[] {
-  const found = rows(statements.list, [encode(collection), ...toRange(options)]);
-  return found.map(({ key, value, revision }) => ({ key: decode(key), value: decode(value), revision }));
 }
 
 /** Returns the parameters of a range: after which name, from which one, before which one, and how many. */
@@ -211,52 +154,63 @@ function toRange({ prefix = "", after = "", limit = -1 }: ListOptions): (Buffer 
   return [encode(after), ...prefixRange(prefix), limit];
 }
 
-function appendEntries(
+function createStreams(
+  connection: SqliteConnection,
   statements: Statements,
-  stream: string,
-  { values, written }: { readonly values: readonly string[]; readonly written: number },
-): number {
-  const name = encode(stream);
-  let sequence = rows(statements.lastEntry, [name])[0]?.last ?? 0;
-  if (values.length === 0) return sequence;
-  for (const value of values) {
-    sequence += 1;
-    statements.append.run([name, sequence, encode(value)]);
-  }
-  statements.moveStream.run([name, sequence, written]);
-  return sequence;
+  now: () => number,
+): Pick<StoreDriver, "append" | "read" | "trimStream" | "deleteStream"> {
+  return {
+    append: (stream, values) =>
+      connection.write(() => {
+        const name = encode(stream);
+        let sequence = rows(statements.lastEntry, [name])[0]?.last ?? 0;
+        if (values.length === 0) return sequence;
+        for (const value of values) {
+          sequence += 1;
+          statements.append.run([name, sequence, encode(value)]);
+        }
+        statements.moveStream.run([name, sequence, now()]);
+        return sequence;
+      }),
+    async read(stream, { after = 0, limit = -1 }) {
+      const found = await connection.read(() => rows(statements.read, [encode(stream), after, limit]));
+      return found.map(({ sequence, value }) => ({ sequence, value: decode(value) }));
+    },
+    trimStream: (stream, through) =>
+      connection.write(() => statements.trimStream.run([encode(stream), through]).changes),
+    deleteStream: (stream) =>
+      connection.write(() => {
+        statements.deleteEntries.run([encode(stream)]);
+        return statements.deleteStream.run([encode(stream)]).changes > 0;
+      }),
+  };
 }
 
 function createUpkeep(connection: SqliteConnection, statements: Statements): Omit<MaintainedStore, keyof Store> {
   return {
     listCollections: () =>
       connection.read(() =>
-        rows(statements.listCollections, []).map(({ name, count, bytes, oldest, written }) => ({
-          ...{ collection: decode(name), records: count, bytes, oldest, newest: written },
-        })),
+        rows(statements.listCollections, []).map(({ name, count, bytes, oldest, written }) => {
+          return { collection: decode(name), records: count, bytes, oldest, newest: written };
+        }),
       ),
     async listFacts(collection, options = {}) {
-      checkNames({ collection });
-      checkListOptions(options);
       const found = await connection.read(() => rows(statements.listFacts, [encode(collection), ...toRange(options)]));
       return found.map(({ key, revision, bytes, written }) => ({ key: decode(key), revision, bytes, written }));
     },
     async listStreams(options = {}) {
-      checkListOptions(options);
       const found = await connection.read(() => rows(statements.listStreams, toRange(options)));
-      return found.map(({ name, count, bytes, last, written }) => ({
-        ...{ stream: decode(name), entries: count, bytes, last, written },
-      }));
+      return found.map(({ name, count, bytes, last, written }) => {
+        return { stream: decode(name), entries: count, bytes, last, written };
+      });
     },
     size: () => connection.read(() => rows(statements.size, [])[0]!.bytes),
     async copyRecords(collection, records) {
-      checkNames({ collection });
       await connection.write(() => {
         for (const record of records) putRecord(statements, { collection, ...record });
       });
     },
     async copyStream({ stream, last, written, entries }) {
-      checkNames({ stream });
       const name = encode(stream);
       await connection.write(() => {
         for (const { sequence, value } of entries) statements.append.run([name, sequence, encode(value)]);
@@ -264,12 +218,6 @@ function createUpkeep(connection: SqliteConnection, statements: Statements): Omi
       });
     },
   };
-}
-
-function readEntries(statements: Statements, stream: string, options: ReadOptions): StreamEntry[] {
-  const { after = 0, limit = -1 } = options;
-  const found = rows(statements.read, [encode(stream), after, limit]);
-  return found.map(({ sequence, value }) => ({ sequence, value: decode(value) }));
 }
 
 /** Parameters are passed as an array, because the driver treats a single buffer as named parameters and crashes. Rows
