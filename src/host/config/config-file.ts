@@ -39,7 +39,6 @@ function lostKeys(
   });
 }
 
-const { context, session, history, run } = defaultConfig;
 const text = z.string().min(1);
 /** A page cannot be smaller. */
 const pageTokens = z.int().min(leastAllocation);
@@ -62,16 +61,11 @@ export const configSchema: z.ZodType<ConfigPart> = z
     title: key(
       z.string(),
       "Heading of the block that inject writes. Empty: only packs and notes, without facts about the project.",
-      defaultConfig.title,
     ),
-    profile: key(text, "The profile whose packs are used.", defaultConfig.profile),
-    language: key(text, "Language of the packs.", defaultConfig.language),
+    profile: key(text, "The profile whose packs are used."),
+    language: key(text, "Language of the packs."),
     tools: key(z.array(text), "Ids of the AI tools to write for. The default is the tools that are found."),
-    own_files: key(
-      z.array(text),
-      "Ids of AI tools that get their own file although they read AGENTS.md.",
-      defaultConfig.own_files,
-    ),
+    own_files: key(z.array(text), "Ids of AI tools that get their own file although they read AGENTS.md."),
     packs: key(
       z.strictObject({
         include: key(z.array(text), "Ids of the packs to use, besides base packs. The default is all packs."),
@@ -80,18 +74,13 @@ export const configSchema: z.ZodType<ConfigPart> = z
       }),
       "Which packs are used.",
     ),
-    verbosity: key(z.record(text, z.enum(verbosities)), "Maps an adapter's id to a level.", defaultConfig.verbosity),
+    verbosity: key(z.record(text, z.enum(verbosities)), "Maps an adapter's id to a level."),
     budgets: key(
       budgets,
       "Maps a tool's id to the most tokens that it gets, or to { max_bytes: N }. The id * is every tool without a line.",
-      defaultConfig.budgets,
     ),
-    on_overflow: key(z.enum(onOverflows), "What happens to packs that do not fit.", defaultConfig.on_overflow),
-    on_drop: key(
-      z.enum(["fail", "warn"]),
-      "What inject --check does if a pack does not fit a tool's budget or limit.",
-      defaultConfig.on_drop,
-    ),
+    on_overflow: key(z.enum(onOverflows), "What happens to packs that do not fit."),
+    on_drop: key(z.enum(["fail", "warn"]), "What inject --check does if a pack does not fit a tool's budget or limit."),
     company: key(
       z.strictObject({
         source: text.meta({ description: "Directory or git URL of the company's packs." }),
@@ -101,16 +90,12 @@ export const configSchema: z.ZodType<ConfigPart> = z
     ),
     context: key(
       z.strictObject({
-        max_tokens: key(
-          z.int().min(0),
-          "Most tokens of composed context in a prompt; 0 composes nothing.",
-          context.max_tokens,
-        ),
+        max_tokens: key(z.int().min(0), "Most tokens of composed context in a prompt; 0 composes nothing."),
         shares: key(
           z.strictObject({
-            project: key(share, "Share of the project layer.", context.shares.project),
-            fabric: key(share, "Share of the fabric layer.", context.shares.fabric),
-            prior_work: key(share, "Share of the prior work layer.", context.shares.prior_work),
+            project: key(share, "Share of the project layer."),
+            fabric: key(share, "Share of the fabric layer."),
+            prior_work: key(share, "Share of the prior work layer."),
           }),
           "How the layers divide the context. A layer passes unused tokens on to the next one.",
         ),
@@ -119,68 +104,52 @@ export const configSchema: z.ZodType<ConfigPart> = z
     ),
     nebula: key(
       z.strictObject({
-        worktrees: key(
-          z.boolean(),
-          "Gives every phase its own git worktree and branch.",
-          defaultConfig.nebula.worktrees,
-        ),
+        worktrees: key(z.boolean(), "Gives every phase its own git worktree and branch."),
         worktree_copy: key(
           z.array(text),
           "Ignored files and folders that each worktree gets a copy of, such as node_modules.",
-          defaultConfig.nebula.worktree_copy,
         ),
       }),
       "How plans of phases run.",
     ),
     session: key(
       z.strictObject({
-        total: key(z.int().min(1), "Tokens of one session.", session.total),
-        per_tool_call: key(pageTokens, "Most tokens of one tool result.", session.per_tool_call),
-        history_max: key(z.int().min(0), "Most tokens of the work log.", session.history_max),
-        warning_threshold: key(z.int().min(0), "Warn when fewer tokens than this remain.", session.warning_threshold),
-        tools: key(z.record(text, pageTokens), "Maps a tool's name to the most tokens of its result.", session.tools),
-        tiers: key(
-          z.strictObject(Object.fromEntries(ledgerTiers.map((tier) => [tier, z.int().min(0).optional()]))),
-          "Most tokens of single tiers: system, history, tool_results, user, response.",
-          session.tiers,
-        ),
-        hints: key(z.enum(["note", "schema", "off"]), "Where the model reads what the budget allows.", session.hints),
+        total: key(z.int().min(1), "Tokens of one session."),
+        per_tool_call: key(pageTokens, "Most tokens of one tool result."),
+        history_max: key(z.int().min(0), "Most tokens of the work log."),
+        warning_threshold: key(z.int().min(0), "Warn when fewer tokens than this remain."),
+        tools: key(z.record(text, pageTokens), "Maps a tool's name to the most tokens of its result."),
+        tiers: z
+          .strictObject(Object.fromEntries(ledgerTiers.map((tier) => [tier, z.int().min(0).optional()])))
+          .meta({
+            description: "Most tokens of single tiers: system, history, tool_results, user, response.",
+            default: defaultConfig.session.tiers,
+          })
+          .optional(),
+        hints: key(z.enum(["note", "schema", "off"]), "Where the model reads what the budget allows."),
       }),
       "Budget of one agent run.",
     ),
     history: key(
       z.strictObject({
-        policy: key(z.enum([...policyNames, "none"]), "How a history is trimmed.", history.policy),
-        threshold: key(
-          z.number().gt(0).max(1),
-          "Share of the window at which the rfc policies trim.",
-          history.threshold,
-        ),
-        keep: key(z.int().min(0), "The number of newest assistant turns that are not changed.", history.keep),
-        reserve: key(
-          z.int().min(0),
-          "Tokens of the window kept free for the answer, at most half of it.",
-          history.reserve,
-        ),
+        policy: key(z.enum([...policyNames, "none"]), "How a history is trimmed."),
+        threshold: key(z.number().gt(0).max(1), "Share of the window at which the rfc policies trim."),
+        keep: key(z.int().min(0), "The number of newest assistant turns that are not changed."),
+        reserve: key(z.int().min(0), "Tokens of the window kept free for the answer, at most half of it."),
       }),
       "Trimming of conversation histories.",
     ),
     deny: key(
       z.array(text),
       "Globs of more files whose contents no tool, snapshot or prompt shows, besides likely secrets.",
-      defaultConfig.deny,
     ),
-    allow: key(
-      z.array(text),
-      "Globs of files whose contents are shown although they usually hold secrets.",
-      defaultConfig.allow,
-    ),
+    allow: key(z.array(text), "Globs of files whose contents are shown although they usually hold secrets."),
     run: key(
       z.strictObject({
         agent: key(text, "The agent: claude, codex, opencode, gemini or pi. --agent and --agent-command override it."),
         model: key(text, "The agent's model. --model and the model of a phase override it."),
-        allow: key(z.enum(allowLevels), "What the agent may do without asking. --allow overrides it.", run.allow),
-        args: key(z.array(text), "More words for the command line of this agent.", run.args),
+        allow: key(z.enum(allowLevels), "What the agent may do without asking. --allow overrides it."),
+        args: key(z.array(text), "More words for the command line of this agent."),
       }),
       "How run and nebula apply start agents. In a project it needs trust.",
     ),
@@ -188,18 +157,13 @@ export const configSchema: z.ZodType<ConfigPart> = z
       z.strictObject({
         session_usd: key(z.number().gt(0), "Most dollars of one session with its sub-agents, at list prices."),
         day_usd: key(z.number().gt(0), "Most dollars of all sessions of one day, at list prices."),
-        on_limit: key(
-          z.enum(["ask", "deny"]),
-          "What happens at a limit: ask a person, or deny.",
-          defaultConfig.guard.on_limit,
-        ),
+        on_limit: key(z.enum(["ask", "deny"]), "What happens at a limit: ask a person, or deny."),
       }),
       "Stops tool calls of Claude Code at a limit in dollars. In a project it needs trust.",
     ),
     store: key(
       text,
       "File of the store, or the address of a PostgreSQL database. `default` is the file in the user's state directory. Only for the user's configuration.",
-      defaultConfig.store,
     ),
     retention: key(
       z.string().regex(/^[1-9]\d{0,5}[mhdw]$/, "must be an age such as 30d, 12h or 8w"),
@@ -208,7 +172,6 @@ export const configSchema: z.ZodType<ConfigPart> = z
     prices: key(
       z.record(text, z.record(text, z.number().min(0))),
       "Maps a model to its prices. Overrides the built-in table.",
-      defaultConfig.prices,
     ),
   })
   .meta({ title: "Plimsoll configuration", description: "The file .plimsoll/config.yaml." });
@@ -224,7 +187,7 @@ export const companyConfigSchema: z.ZodType<CompanyConfig> = z
 
 /** Returns the schema as JSON Schema: for editors, and to list the allowed keys of an object. */
 export function configJsonSchema(): JsonSchema {
-  return z.toJSONSchema(configSchema, { io: "input" }) as JsonSchema;
+  return addDefaults(z.toJSONSchema(configSchema, { io: "input" }) as JsonSchema, defaultConfig);
 }
 
 interface JsonSchema {
@@ -233,7 +196,14 @@ interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** Every key may be absent: its default comes from the layer below. The default here is only shown in an editor. */
-function key<Schema extends z.ZodType>(schema: Schema, description: string, value?: unknown): z.ZodOptional<Schema> {
-  return schema.meta({ description, ...(value !== undefined && { default: value }) }).optional();
+/** A default is only shown in an editor. */
+function addDefaults(schema: JsonSchema, value: unknown): JsonSchema {
+  if (schema.properties === undefined) return value === undefined ? schema : { ...schema, default: value };
+  const below = Object.entries(schema.properties).map(([name, each]) => [name, addDefaults(each, Object(value)[name])]);
+  return { ...schema, properties: Object.fromEntries(below) };
+}
+
+/** Every key may be absent: its value then comes from the layer below. */
+function key<Schema extends z.ZodType>(schema: Schema, description: string): z.ZodOptional<Schema> {
+  return schema.meta({ description }).optional();
 }
