@@ -19,6 +19,8 @@ export {
   attemptChange,
   changeFile,
   type FileChange,
+  keepCopy,
+  keptCopies,
   type PlannedChange,
 } from "./files/change-file.ts";
 export { listRuns, type RecordedRun, recordChanges } from "./files/change-journal.ts";
@@ -30,11 +32,10 @@ export {
   repositoryAround,
   searchUpward,
 } from "./files/find-root.ts";
-export { copyTree, removeTree } from "./files/folder-tree.ts";
+export { copyTree, removeEmptyFolders, removeTree } from "./files/folder-tree.ts";
 export type { IgnoreRules } from "./files/ignore-rules.ts";
-export { keepCopy, keptCopies } from "./files/kept-copies.ts";
 export { withLock } from "./files/lock.ts";
-export { makeDirectory, removeEmptyFolders } from "./files/make-directory.ts";
+export { makeDirectory } from "./files/make-directory.ts";
 export {
   type MessagesInput,
   type MessagesKey,

@@ -67,16 +67,16 @@ export async function lookInStore<Result>(
   return isStoreAddress(place) || (await exists(place)) ? withStore(place, look) : undefined;
 }
 
-/** How to open a store wherever it is. */
-interface OpenStoreOptions {
-  /** The path of a SQLite file, or the address of a PostgreSQL database. */
+/** Opens the store at a place: the path of a SQLite file, or the address of a PostgreSQL database. Loads the driver that
+ *  it needs. */
+export async function openStore({
+  place,
+  ...options
+}: {
   readonly place: string;
   readonly waitMs?: number | undefined;
   readonly now?: (() => number) | undefined;
-}
-
-/** Opens the store at a place. Loads the driver that it needs. */
-export async function openStore({ place, ...options }: OpenStoreOptions): Promise<MaintainedStore> {
+}): Promise<MaintainedStore> {
   if (isStoreAddress(place)) {
     const { openMaintainedPostgres } = await import("./store/postgres.ts");
     return openMaintainedPostgres({ url: place, ...options });

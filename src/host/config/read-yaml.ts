@@ -107,7 +107,8 @@ function compose(
   const errors = [...document!.errors, ...document!.warnings.filter(isTag)];
   const faults = errors.map(({ pos: [offset], code, message }) => ({
     offset,
-    message: ownWords[code] ?? message,
+    // The library's own words are meant for programmers.
+    message: isTag({ code }) ? "a value has a tag that is not supported: remove the word that starts with !" : message,
   }));
   if (second !== undefined) faults.push({ offset: second.range[0], message: secondDocument });
   return { document: document!, faults };
@@ -127,24 +128,13 @@ function readTokens(text: string, lineCounter: LineCounter): { readonly tokens: 
       if (token.type === "error" && ++errors > maxErrors) return { tokens };
     }
     // The first one is the document.
-    if (parser.stack.length - 1 > maxLevels && isCollection(parser.stack.at(-1)))
-      return {
-        offset: parser.offset,
-        message: `nested too deeply: more than ${maxLevels} levels are not read`,
-      };
+    const isDeep = parser.stack.length - 1 > maxLevels;
+    if (isDeep && ["block-map", "block-seq", "flow-collection"].includes(parser.stack.at(-1)!.type))
+      return { offset: parser.offset, message: `nested too deeply: more than ${maxLevels} levels are not read` };
   }
   tokens.push(...parser.end());
   return { tokens };
 }
-
-function isCollection(token: CST.Token | undefined): boolean {
-  return token !== undefined && ["block-map", "block-seq", "flow-collection"].includes(token.type);
-}
-
-/** Replaces messages that are meant for programmers. */
-const ownWords: Partial<Record<ErrorCode, string>> = {
-  TAG_RESOLVE_FAILED: "a value has a tag that is not supported: remove the word that starts with !",
-};
 
 interface Inspection {
   readonly faults: Fault[];

@@ -12,13 +12,22 @@ export interface YamlDocument<Value> {
   lineOf(path: readonly PropertyKey[]): number;
 }
 
-/** Reports unknown keys and leaves them out: the caller decides their severity. An empty file is an empty list or
- *  mapping. */
+/** Reads as leniently as programs with typed fields do, so content for those programs loads unchanged. Reports unknown
+ *  keys and leaves them out: the caller decides their severity. An empty file is an empty list or mapping. */
 export function parseYamlDocument<Value>(text: string, schema: z.ZodType<Value>): YamlDocument<Value> {
   const { input, problems, lineOf, sourceOf } = readYaml(text);
   if (problems.length > 0) return { value: undefined, problems, lineOf };
-  const repaired = repairValue(input, schema, sourceOf);
-  return { value: repaired.value, problems: explainIssues(repaired.issues, schema, lineOf), lineOf };
+  const root = { value: input };
+  const unknown: z.core.$ZodIssue[] = [];
+  for (;;) {
+    const { success, data: value, error } = schema.safeParse(root.value, { reportInput: true });
+    if (success) return { value, problems: explainIssues(unknown, schema, lineOf), lineOf };
+    const { issues } = error;
+    unknown.push(...issues.filter(isUnknownKey));
+    const repaired = issues.filter((issue) => repair(root, issue, sourceOf));
+    if (repaired.length > 0) continue;
+    return { value: undefined, problems: explainIssues([...unknown, ...issues], schema, lineOf), lineOf };
+  }
 }
 
 /** Nobody reads more mistakes of one file, and a longer list is slow to make. */
@@ -59,22 +68,15 @@ function isUnknownKey({ code }: z.core.$ZodIssue): boolean {
 }
 
 /** A schema's issue, explained for people. */
-interface Explained {
-  readonly path: readonly PropertyKey[];
-  readonly rule: "unknown-key" | "missing-key" | "invalid-value";
-  readonly message: string;
-}
+type Explained = Omit<YamlProblem, "line">;
 
 /** Returns one sentence per mistake. Several unknown keys in one place are several mistakes. */
 function explainIssue(issue: z.core.$ZodIssue, schema: z.ZodType): Explained[] {
   const { path } = issue;
   if (issue.code === "unrecognized_keys")
-    return issue.keys.map((key) => {
-      const allowed = Object.keys(placeAt(path, schema)?.properties ?? {});
-      const meant = didYouMean(key, allowed) ?? `Allowed keys are ${allowed.join(", ")}.`;
-      const here = [...path, key];
-      return { path: here, rule: "unknown-key", message: `unknown key "${dotted(here)}". ${meant}` };
-    });
+    return issue.keys.map((key) =>
+      explainUnknown([...path, key], Object.keys(placeAt(path, schema)?.properties ?? {})),
+    );
   const unknown = issue.code === "invalid_union" ? unknownInUnion(issue) : [];
   if (unknown.length > 0) return unknown;
   const wanted = `must be ${requirement(issue, schema)}, not ${describeValue(issue.input)}${suggestion(issue)}`;
@@ -91,11 +93,12 @@ function unknownInUnion({ path, errors }: z.core.$ZodIssueInvalidUnion): Explain
   const mappings = errors.filter((issues) => unknownOf(issues).length > 0);
   const keys = unknownOf(mappings[0] ?? []).filter((key) => mappings.every((each) => unknownOf(each).includes(key)));
   const allowed = mappings.flat().flatMap((issue) => (issue.path.length === 1 ? [String(issue.path[0])] : []));
-  return keys.map((key) => {
-    const meant = didYouMean(key, allowed) ?? `Allowed keys are ${allowed.join(", ")}.`;
-    const here = [...path, key];
-    return { path: here, rule: "unknown-key", message: `unknown key "${dotted(here)}". ${meant}` };
-  });
+  return keys.map((key) => explainUnknown([...path, key], allowed));
+}
+
+function explainUnknown(path: readonly PropertyKey[], allowed: readonly string[]): Explained {
+  const meant = didYouMean(String(path.at(-1)), allowed) ?? `Allowed keys are ${allowed.join(", ")}.`;
+  return { path, rule: "unknown-key", message: `unknown key "${dotted(path)}". ${meant}` };
 }
 
 const jsonSchemas = new WeakMap<z.ZodType, object>();
@@ -130,15 +133,12 @@ function requirement(issue: z.core.$ZodIssue, schema: z.ZodType): string {
   if (issue.code === "too_small" && issue.origin === "string") return "a text that is not empty";
   if (issue.code === "too_small") return `${issue.inclusive ? "at least" : "above"} ${issue.minimum}`;
   if (issue.code === "too_big") return `at most ${issue.maximum}`;
-  if (issue.code === "invalid_type") return typeName(issue, schema);
-  return issue.message;
-}
-
-/** For other types than numbers, zod does not report that a number must be whole. */
-function typeName({ expected, path, input }: z.core.$ZodIssueInvalidType, schema: z.ZodType): string {
+  if (issue.code !== "invalid_type") return issue.message;
+  const { expected, path, input } = issue;
   // TOML has whole numbers that are too large to be exact.
   if (typeof input === "bigint" && expected === "number")
     return input > 0 ? `at most ${Number.MAX_SAFE_INTEGER}` : `at least ${Number.MIN_SAFE_INTEGER}`;
+  // For other types than numbers, zod does not report that a number must be whole.
   const isWhole = expected === "number" && placeAt(path, schema)?.type === "integer";
   return typeNames[isWhole ? "int" : expected] ?? expected;
 }
@@ -167,36 +167,11 @@ function suggestion(issue: z.core.$ZodIssue): string {
   return meant === undefined ? "" : `. ${meant}`;
 }
 
-/** The value of a YAML document, read as leniently as programs with typed fields do: content for those programs loads
- *  unchanged. */
-interface RepairedValue<Value> {
-  readonly value: Value | undefined;
-  /** All issues to report, including unknown keys. */
-  readonly issues: readonly z.core.$ZodIssue[];
-}
-
 type Path = readonly PropertyKey[];
 
-/** Validates `input` and changes it: removes unknown keys and keys without a value, uses the written text for a number
- *  where a text belongs, and turns yes, no, on and off into booleans where one belongs. */
-function repairValue<Value>(
-  input: unknown,
-  schema: z.ZodType<Value>,
-  sourceOf: (path: Path) => string | undefined,
-): RepairedValue<Value> {
-  const root = { value: input };
-  const unknown: z.core.$ZodIssue[] = [];
-  for (;;) {
-    const result = schema.safeParse(root.value, { reportInput: true });
-    if (result.success) return { value: result.data, issues: unknown };
-    const { issues } = result.error;
-    unknown.push(...issues.filter(({ code }) => code === "unrecognized_keys"));
-    const repaired = issues.filter((issue) => repair(root, issue, sourceOf));
-    if (repaired.length === 0) return { value: undefined, issues: [...unknown, ...issues] };
-  }
-}
-
-/** Each repair removes a mistake, so the loop ends. */
+/** Changes the value: removes unknown keys and keys without a value, uses the written text for a number where a text
+ *  belongs, and turns yes, no, on and off into booleans where one belongs. Each repair removes a mistake, so the loop
+ *  ends. */
 function repair(
   root: { value: unknown },
   issue: z.core.$ZodIssue,

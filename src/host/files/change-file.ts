@@ -1,7 +1,7 @@
 /** The only way to write a person's file. Even after kill -9 the file is either the old one or the complete new one.
  *  Two writers never mix. A file that cannot be written safely is refused with the reason. */
 
-import { accessSync, closeSync, constants, openSync, readFileSync, realpathSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { isSecretName } from "../../core/text/index.ts";
@@ -281,4 +281,31 @@ function readOnlyProblem(path: string, state: FileState): ContextError | undefin
   return new ContextError("refused_target", `is read-only (mode ${mode})`, {
     hint: "Allow writing: chmod u+w.",
   });
+}
+
+// Copies of people's text that `--force` overwrites: beside the file, with `.bak` at the end.
+
+/** Returns the copies of a file that runs with `force` kept. */
+export function keptCopies(path: string): string[] {
+  const copies: string[] = [];
+  for (let copy = copyName(path, 0); existsSync(copy); copy = copyName(path, copies.length)) copies.push(copy);
+  return copies;
+}
+
+function copyName(path: string, number: number): string {
+  return `${path}.bak${number === 0 ? "" : `.${number}`}`;
+}
+
+/** Copies to the first `.bak` name that is free or already holds the same content. Returns the problem if it fails. */
+export async function keepCopy(
+  path: string,
+  content: string,
+  options: Omit<AttemptOptions<unknown>, "plan">,
+): Promise<ContextError | undefined> {
+  for (let number = 0; ; number++) {
+    const copy = copyName(path, number);
+    const plan = (current: string | undefined) => ({ after: current ?? content, facts: undefined });
+    const { change, problem } = await attemptChange(copy, { ...options, plan });
+    if (problem !== undefined || change.after === content) return problem;
+  }
 }

@@ -15,7 +15,7 @@ import { copyFile, readdir } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
-import { followLinks } from "./paths.ts";
+import { followLinks, upward } from "./paths.ts";
 import { getErrorCode } from "./read-text.ts";
 
 /** Removes a folder with everything in it, or a link or file in its place. It may be missing. The entry `first` goes
@@ -76,6 +76,24 @@ async function removeContent(folder: OpenFolder): Promise<void> {
 /** A folder that has replaced the file meanwhile stays for the next attempt. */
 function removeFile(folder: OpenFolder, name: string): void {
   quietly(["ENOENT", "EISDIR", "EPERM"], () => unlinkSync(folder.at(name)));
+}
+
+/** Removes the folders that were made for a file, as far as nothing else is in them. The root stays, and so do folders
+ *  that are not in `only`. */
+export async function removeEmptyFolders(path: string, root: string, only?: readonly string[]): Promise<void> {
+  for (const folder of upward(dirname(path), root)) {
+    if (folder === root || only?.includes(folder) === false) return;
+    let around: OpenFolder | undefined;
+    try {
+      around = openFolder(await followLinks(dirname(folder)), { root: await followLinks(root) });
+      if (around === undefined) return;
+      rmdirSync(around.at(basename(folder)));
+    } catch {
+      return;
+    } finally {
+      around?.close();
+    }
+  }
 }
 
 function quietly<Result>(codes: readonly string[], action: () => Result): Result | undefined {

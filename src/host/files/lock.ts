@@ -29,10 +29,12 @@ export async function withLock<T>(name: string, options: LockOptions, action: ()
   const claim = [pid, started, randomUUID(), hostname()].join(" ");
   // process.uptime() is monotonic too, and does not load node:perf_hooks.
   const deadline = process.uptime() * 1000 + (options.waitMs ?? 10_000);
-  const file = await acquireFor(name, {
-    env: options.env,
-    attempt: { claim, deadline, heldError: options.heldError ?? isWriting },
-  });
+  const isWriting = (holder: string) =>
+    new ContextError("write_failed", `${holder} is still writing it`, {
+      hint: "Run the command again when that process has ended.",
+    });
+  const { env, heldError = isWriting } = options;
+  const file = await acquireFor(name, { env, claim, deadline, heldError });
   try {
     return await action();
   } finally {
@@ -41,10 +43,8 @@ export async function withLock<T>(name: string, options: LockOptions, action: ()
 }
 
 /** Returns the file of the lock. */
-async function acquireFor(
-  name: string,
-  { env, attempt }: { readonly env: Environment; readonly attempt: Attempt },
-): Promise<string> {
+async function acquireFor(name: string, attempt: Attempt): Promise<string> {
+  const { env } = attempt;
   const entry = `${createHash("sha256").update(name).digest("hex").slice(0, 32)}.lock`;
   const state = join(stateDirectory(env), "locks");
   try {
@@ -88,15 +88,10 @@ async function temporaryLocks(env: Environment): Promise<string> {
 }
 
 interface Attempt {
+  readonly env: Environment;
   readonly claim: string;
   readonly deadline: number;
   heldError(holder: string): ContextError;
-}
-
-function isWriting(holder: string): ContextError {
-  return new ContextError("write_failed", `${holder} is still writing it`, {
-    hint: "Run the command again when that process has ended.",
-  });
 }
 
 async function acquire(file: string, attempt: Attempt): Promise<void> {

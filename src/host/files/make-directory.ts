@@ -1,7 +1,5 @@
-import { mkdirSync, rmdirSync, statSync } from "node:fs";
-import { basename, dirname } from "node:path";
-import { type OpenFolder, openFolder } from "./open-folder.ts";
-import { followLinks, upward } from "./paths.ts";
+import { mkdirSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 
 /** Creates a folder and its missing parents. Node's `recursive` loops forever if the system reports a new folder as
  *  missing although its parent exists, as Linux does below /proc. */
@@ -30,28 +28,5 @@ function isDirectory(path: string): boolean {
     return statSync(path).isDirectory();
   } catch {
     return false;
-  }
-}
-
-/** Removes the folders that were made for a file, as far as nothing else is in them. The root stays, and so do folders
- *  that are not in `only`. */
-export async function removeEmptyFolders(path: string, root: string, only?: readonly string[]): Promise<void> {
-  for (const folder of upward(dirname(path), root)) {
-    if (folder === root || only?.includes(folder) === false || !(await removeFolder(folder, root))) return;
-  }
-}
-
-/** Removes an empty folder in the root. Returns whether it did. */
-async function removeFolder(path: string, root: string): Promise<boolean> {
-  let around: OpenFolder | undefined;
-  try {
-    around = openFolder(await followLinks(dirname(path)), { root: await followLinks(root) });
-    if (around === undefined) return false;
-    rmdirSync(around.at(basename(path)));
-    return true;
-  } catch {
-    return false;
-  } finally {
-    around?.close();
   }
 }

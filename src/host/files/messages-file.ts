@@ -2,8 +2,16 @@
  *  line. Writes them back into the same text. */
 import { relative, resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
-import { geminiSystemText } from "../../core/messages/index.ts";
-import { isPlainObject, type JsonRange, memberOf, messageOf, valuesFrom } from "../../core/text/index.ts";
+import { geminiSystemText, typeName } from "../../core/messages/index.ts";
+import {
+  applyEdits,
+  isPlainObject,
+  type JsonRange,
+  memberOf,
+  messageOf,
+  readJson,
+  valuesFrom,
+} from "../../core/text/index.ts";
 import { readTextFile } from "./read-text.ts";
 
 export interface MessagesInput {
@@ -36,7 +44,7 @@ export function parseMessages(text: string, file: string): MessagesInput {
     if (!(error instanceof ContextError && error.cause instanceof SyntaxError)) throw error;
     const lines = text.split("\n");
     const first = lines.findIndex((line) => line.trim() !== "");
-    if (!isObjectLine(lines[first]!)) throw error;
+    if (readJson(lines[first], isPlainObject) === undefined) throw error;
     // Parses JSON Lines. A transcript may start with a line about itself.
     const values: object[] = [];
     for (const [index, line] of lines.entries()) {
@@ -46,14 +54,6 @@ export function parseMessages(text: string, file: string): MessagesInput {
       if (index !== first || !isMeta(value)) values.push(value as object);
     }
     return { messages: values, source: { file, text, isLines: true } };
-  }
-}
-
-function isObjectLine(line: string): boolean {
-  try {
-    return isPlainObject(JSON.parse(line));
-  } catch {
-    return false;
   }
 }
 
@@ -98,7 +98,7 @@ export function rewriteMessages(input: RewriteInput, sent: readonly object[]): s
   if (source.isLines) return rewriteLines(input, sent);
   const list = key === undefined ? { start: text.indexOf("["), end: text.length } : memberOf(text, 0, key)!.value;
   // The messages were one plain text.
-  if (text[list.start] !== "[") return replaceRange(text, list, JSON.stringify(sent));
+  if (text[list.start] !== "[") return applyEdits(text, [{ ...list, text: JSON.stringify(sent) }]);
   const ranges = valuesFrom(text, list.start + 1);
   const [first, last] = [ranges[0], ranges.at(-1)];
   if (first === undefined || last === undefined) return text;
@@ -110,7 +110,7 @@ export function rewriteMessages(input: RewriteInput, sent: readonly object[]): s
     if (position === 0) return written;
     return `${index === undefined || index === 0 ? style.separator : between(text, ranges, index)}${written}`;
   });
-  return replaceRange(text, { start: first.start, end: last.end }, elements.join(""));
+  return applyEdits(text, [{ start: first.start, end: last.end, text: elements.join("") }]);
 }
 
 /** Rewrites JSON Lines. Keeps a first line about the transcript. */
@@ -151,19 +151,12 @@ function textAt(text: string, { start, end }: JsonRange): string {
   return text.slice(start, end);
 }
 
-function replaceRange(text: string, { start, end }: JsonRange, replacement: string): string {
-  return `${text.slice(0, start)}${replacement}${text.slice(end)}`;
-}
-
-interface JsonPlace {
-  /** As it is shown. */
-  readonly file: string;
-  /** The line if the text is one line of the file. */
-  readonly line?: number | undefined;
-}
-
-/** Parses JSON. Throws an expected error with the file and, if V8 reports it, the line. */
-export function parseJson(text: string, { file, line }: JsonPlace): unknown {
+/** Parses JSON. Throws an expected error with the file, as it is shown, and its line, if V8 reports one. Pass `line` for
+ *  a text that is one line of the file. */
+export function parseJson(
+  text: string,
+  { file, line }: { readonly file: string; readonly line?: number | undefined },
+): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -191,12 +184,7 @@ export function readInputMessages({ messages, request, key, source: { file } }: 
   if (messages !== undefined) return messages;
   const value = request?.[key!];
   if (key === "input" && typeof value === "string") return [{ role: "user", content: value }];
-  throw new ContextError("invalid_message", `${key} must be an array, not ${describeType(value)}`, { file });
-}
-
-function describeType(value: unknown): string {
-  if (value === null) return "null";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+  throw new ContextError("invalid_message", `${key} must be an array, not ${typeName(value)}`, { file });
 }
 
 /** Reads a list of tools, or a request with one. The trimmer checks its content. */

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { changeFile } from "./change-file.ts";
-import { removeEmptyFolders } from "./make-directory.ts";
+import { removeEmptyFolders } from "./folder-tree.ts";
 import { openFolder } from "./open-folder.ts";
 import { replaceFile } from "./replace-file.ts";
 

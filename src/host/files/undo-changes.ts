@@ -1,10 +1,9 @@
 /** Takes back what a recorded command changed. A file that a person changed since is left alone and named. */
 import { ContextError } from "../../core/errors.ts";
 import type { Environment } from "../directories.ts";
-import { attemptChange } from "./change-file.ts";
+import { attemptChange, keepCopy } from "./change-file.ts";
 import { hashContent, type RecordedChange, type RecordedRun, removeRun } from "./change-journal.ts";
-import { keepCopy } from "./kept-copies.ts";
-import { removeEmptyFolders } from "./make-directory.ts";
+import { removeEmptyFolders } from "./folder-tree.ts";
 
 export interface UndoneFile {
   readonly path: string;

@@ -10,7 +10,7 @@ export async function createDiff(shown: (path: string) => string): Promise<(chan
     if (before === after) return "";
     const name = shown(path);
     const [from, to] = [before, after].map((side) => (side === undefined ? "/dev/null" : name)) as [string, string];
-    const [old, text] = [decodeContent(before), decodeContent(after)];
+    const [old, text] = [fromByteString(before ?? ""), fromByteString(after ?? "")];
     const options = { context: 3, maxEditLength: maxEdits };
     const patch: string | undefined = createTwoFilesPatch(from, to, old, text, undefined, undefined, options);
     // The library starts a patch with a separator line.
@@ -18,15 +18,8 @@ export async function createDiff(shown: (path: string) => string): Promise<(chan
   };
 }
 
-interface Sides {
-  readonly from: string;
-  readonly to: string;
-  readonly old: string;
-  readonly text: string;
-}
-
 /** A patch that removes all old lines and adds all new ones. */
-function wholePatch({ from, to, old, text }: Sides): string {
+function wholePatch({ from, to, old, text }: Readonly<Record<"from" | "to" | "old" | "text", string>>): string {
   const [removed, added] = [splitLines(old), splitLines(text)];
   const span = ({ length }: readonly string[]) => `${length === 0 ? 0 : 1},${length}`;
   const marked = (lines: readonly string[], mark: "-" | "+") =>
@@ -37,8 +30,4 @@ function wholePatch({ from, to, old, text }: Sides): string {
 
 function splitLines(text: string): readonly string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
-}
-
-function decodeContent(bytes: string | undefined): string {
-  return bytes === undefined ? "" : fromByteString(bytes);
 }

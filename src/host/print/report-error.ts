@@ -12,7 +12,12 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 export function reportError(error: unknown, output: Output): ExitCode {
   const usageCodes: readonly ErrorCode[] = ["usage", "unknown_counter"];
   output.settle();
-  if (!(error instanceof ContextError)) return reportBug(error, output);
+  if (!(error instanceof ContextError)) {
+    const hint = "This is a bug in plimsoll. Please report it with the lines above.";
+    output.problem(`${inspect(error)}\n${hint}`);
+    if (output.json) printJson(output, { code: "internal", message: messageOf(error), hint });
+    return exitCodes.bug;
+  }
   const { code, message, hint, file, line } = error;
   output.problem(describeError(error));
   if (output.json) printJson(output, { code, message, hint: hint ?? null, file, line });
@@ -27,14 +32,6 @@ export function describeError(
   const place = file === undefined ? "" : `${printable(shown(file))}${line === undefined ? "" : `:${line}`}: `;
   const advice = hint === undefined ? "" : `${message.includes("\n") ? "\n" : ". "}${hint}`;
   return printableLines(`${place}${message}${advice}`);
-}
-
-function reportBug(error: unknown, output: Output): ExitCode {
-  const hint = "This is a bug in plimsoll. Please report it with the lines above.";
-  output.problem(`${inspect(error)}\n${hint}`);
-  const message = messageOf(error);
-  if (output.json) printJson(output, { code: "internal", message, hint });
-  return exitCodes.bug;
 }
 
 function printJson(output: Output, error: object): void {

@@ -9,37 +9,24 @@ export interface Asked<T> {
   readonly files?: readonly string[] | undefined;
 }
 
-interface FileMemory<T> {
-  /** Returns the remembered answer, or asks. */
-  recall(key: string, ask: () => Promise<Asked<T>>): Promise<T>;
-}
-
-interface Known<T> {
-  readonly answer: T;
-  readonly files: readonly string[];
-  /** The state of the files before the question. Without it the answer counts once. */
-  readonly state: string | undefined;
-}
-
-/** The first answer names its files, and the second is remembered: the files must be looked at before the question.
+/** Returns the remembered answer, or asks. The first answer names its files, and the second is remembered: the files must be looked at before the question.
  *  Otherwise a change between the question and the look would stay unnoticed for ever. */
-export function createFileMemory<T>(): FileMemory<T> {
+export function createFileMemory<T>(): (key: string, ask: () => Promise<Asked<T>>) => Promise<T> {
   const maxKnown = 100;
-  const known = new Map<string, Known<T>>();
-  return {
-    async recall(key, ask) {
-      const before = known.get(key);
-      const state = before === undefined ? undefined : readState(before.files);
-      if (before !== undefined && state !== undefined && state === before.state) return before.answer;
-      const { answer, files } = await ask();
-      known.delete(key);
-      if (files === undefined) return answer;
-      const isSame = before !== undefined && JSON.stringify(before.files) === JSON.stringify(files);
-      known.set(key, { answer, files, state: isSame ? state : undefined });
-      const [oldest] = known.keys();
-      if (known.size > maxKnown && oldest !== undefined) known.delete(oldest);
-      return answer;
-    },
+  /** `state` is that of the files before the question. Without it the answer counts once. */
+  const known = new Map<string, Required<Asked<T>> & { readonly state: string | undefined }>();
+  return async (key, ask) => {
+    const before = known.get(key);
+    const state = before?.files && readState(before.files);
+    if (before !== undefined && state !== undefined && state === before.state) return before.answer;
+    const { answer, files } = await ask();
+    known.delete(key);
+    if (files === undefined) return answer;
+    const isSame = before !== undefined && JSON.stringify(before.files) === JSON.stringify(files);
+    known.set(key, { answer, files, state: isSame ? state : undefined });
+    const [oldest] = known.keys();
+    if (known.size > maxKnown && oldest !== undefined) known.delete(oldest);
+    return answer;
   };
 }
 

@@ -35,19 +35,15 @@ export interface GitRepository {
  *  files that git read are unchanged. What can change without them is checked each time. */
 export function inspectRepository(
   place: GitPlace,
-  { again = false }: InspectOptions = {},
+  // Asks git in any case with `again`, because an agent may be changing the repository just now.
+  { again = false }: { readonly again?: boolean } = {},
 ): Promise<GitRepository | GitRefusal> {
-  const ask = async (key: string) => (again ? (await askGit(place)).answer : memory.recall(key, () => askGit(place)));
+  const ask = async (key: string) => (again ? (await askGit(place)).answer : memory(key, () => askGit(place)));
   const known = inspected.get(place.signal) ?? new Map<string, Promise<GitRepository | GitRefusal>>();
   inspected.set(place.signal, known);
   const answer = known.get(place.root) ?? judge(ask(JSON.stringify([place.root, place.env])));
   known.set(place.root, answer);
   return answer;
-}
-
-interface InspectOptions {
-  /** Asks git in any case, because an agent may be changing the repository just now. */
-  readonly again?: boolean;
 }
 
 type Answer = GitAnswer | GitRefusal;

@@ -130,7 +130,7 @@ async function inspectSubmodules(
   const found: { settings: GitSetting[]; notes: string[] } = { settings: [], notes: [] };
   const paths = args.slice(args.indexOf("--"));
   const key = JSON.stringify([place.root, outer.gitDirectory, place.env, paths]);
-  for (const path of await submodules.recall(key, () => listSubmodules(place, { repository: outer, args: paths }))) {
+  for (const path of await submodules(key, () => listSubmodules(place, { repository: outer, args: paths }))) {
     const root = join(place.root, path);
     if (!(await exists(join(root, ".git")))) continue;
     if (left.count-- <= 0) {

@@ -111,19 +111,10 @@ export function gitReason(stderr: string): string {
 /** Returns the absolute path of a program on PATH. Ignores relative entries, and does not search the working directory
  *  as Windows would: a tree must not bring the program that reads it. */
 export async function findProgram(name: string, env: Environment): Promise<string | undefined> {
-  for (const directory of listDirectories(env)) {
-    for (const ending of process.platform === "win32" ? [".exe"] : [""]) {
-      const path = join(directory, name + ending);
-      if (isProgram(path)) return path;
-    }
-  }
-  return undefined;
-}
-
-function listDirectories(env: Environment): string[] {
   // Windows spells it Path.
-  const path = env.PATH ?? env.Path ?? "";
-  return path.split(delimiter).filter(isAbsolute);
+  const directories = (env.PATH ?? env.Path ?? "").split(delimiter).filter(isAbsolute);
+  const file = process.platform === "win32" ? `${name}.exe` : name;
+  return directories.map((directory) => join(directory, file)).find(isProgram);
 }
 
 function isProgram(path: string): boolean {

@@ -143,8 +143,13 @@ function createLink(open: () => Promise<Client>, { waitMs }: PostgresPlace): Lin
     wasOpen = true;
     return client;
   };
-  /** A server that was there may come back. One that never answered is probably the wrong address. */
-  const canWait = (error: unknown): boolean => isPassing(error) && (wasOpen || !isAbsent(error));
+  /** Whether it helps to try again: the server starts, stops, or has no free connection. A server that was there may
+   *  come back. One that never answered is probably the wrong address. */
+  const canWait = (error: unknown): boolean => {
+    const cause = error instanceof ContextError ? error.cause : error;
+    const code = getErrorCode(cause);
+    return (isLost(cause) || code === "53300") && (wasOpen || !["ECONNREFUSED", "ENOENT"].includes(code));
+  };
   return {
     async client() {
       if (current !== undefined) return current;
@@ -357,18 +362,6 @@ function isLost(error: unknown): boolean {
   return /^(Connection terminated|Client has encountered a connection error|timeout expired|Client was closed)/.test(
     error.message,
   );
-}
-
-/** Whether it helps to try again: the server starts, stops, or has no free connection. */
-function isPassing(error: unknown): boolean {
-  const cause = error instanceof ContextError ? error.cause : error;
-  return isLost(cause) || getErrorCode(cause) === "53300";
-}
-
-/** Whether nothing answers at the address. */
-function isAbsent(error: unknown): boolean {
-  const cause = error instanceof ContextError ? error.cause : error;
-  return ["ECONNREFUSED", "ENOENT"].includes(getErrorCode(cause));
 }
 
 /** Reasons and hints by code of the server or the system. */

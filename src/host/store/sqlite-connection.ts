@@ -31,7 +31,11 @@ export async function connect(file: string, waitMs: number): Promise<SqliteConne
   try {
     await retry(() => database.exec("PRAGMA synchronous = FULL"));
     const identity = await retry(() => prepareIdentity(database));
-    const isCurrent = await retry(() => isCurrentStore(readIdentity(identity), file));
+    const isCurrent = await retry(() => {
+      const found = readIdentity(identity);
+      if (found.applicationId !== 0) checkIdentity(found, file);
+      return found.version === migrations.length;
+    });
     if (!isCurrent) await retry(() => inTransaction(database, () => migrate(database, file)));
     // Set last, so that the main file and not only its log says that this is our store.
     await retry(() => database.exec("PRAGMA journal_mode = WAL"));
@@ -73,11 +77,6 @@ function inspectFile(Database: Driver, file: string): void {
   } finally {
     database.close();
   }
-}
-
-function isCurrentStore(identity: Identity, file: string): boolean {
-  if (identity.applicationId !== 0) checkIdentity(identity, file);
-  return identity.version === migrations.length;
 }
 
 function createConnection(database: Libsql.Database, retry: Retry): SqliteConnection {

@@ -71,7 +71,7 @@ export async function findUntrusted(
   { root, env }: ProjectPlace,
 ): Promise<readonly PowerfulSetting[]> {
   if (settings.length === 0 || hasTrustVariable(env)) return [];
-  const project = await trustedProject({ root, env });
+  const project = await trustRecord.find({ root, env });
   const known = new Set(project?.settings.map(({ hash }) => hash));
   return settings.filter(({ hash }) => !known.has(hash));
 }
@@ -82,61 +82,51 @@ function hasTrustVariable(env: Environment): boolean {
 }
 
 /** The record of what a person has trusted. */
-interface TrustRecord {
+export const trustRecord = {
   /** Returns all trusted projects, sorted by path. */
-  read(env: Environment): Promise<readonly TrustedProject[]>;
-  /** Returns the trusted settings of this project, if any. */
-  find(place: ProjectPlace): Promise<TrustedProject | undefined>;
-  /** Records these settings as everything that is trusted in the project. */
-  trust(
-    options: ProjectPlace & { readonly settings: readonly PowerfulSetting[]; readonly now: Date },
-  ): Promise<TrustedProject>;
-  /** Returns whether there was anything to revoke. */
-  revoke(place: ProjectPlace): Promise<boolean>;
-}
+  async read(env: Environment): Promise<readonly TrustedProject[]> {
+    const file = trustFile(env);
+    if (!(await exists(file))) return [];
+    const read = readForeignText(file);
+    if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
+    const record = readJson(read.text, isRecord);
+    if (record !== undefined) return record.projects;
+    throw new ContextError("store_corrupt", "the record of trusted projects is damaged", {
+      file,
+      hint: 'Delete it, and run "plimsoll trust" again in the projects that you trust.',
+    });
+  },
 
-export const trustRecord: TrustRecord = {
-  read: readTrusted,
-  find: trustedProject,
-  async trust({ root, env, settings, now }) {
+  /** Returns the trusted settings of this project, if any. */
+  async find({ root, env }: ProjectPlace): Promise<TrustedProject | undefined> {
+    const path = await followLinks(root);
+    return (await trustRecord.read(env)).find((project) => project.path === path);
+  },
+
+  /** Records these settings as everything that is trusted in the project. */
+  async trust({
+    root,
+    env,
+    settings,
+    now,
+  }: ProjectPlace & { readonly settings: readonly PowerfulSetting[]; readonly now: Date }): Promise<TrustedProject> {
     const project: TrustedProject = {
       path: await followLinks(root),
-      settings: settings.map(({ file, key, value, hash }) => ({
-        file: relative(root, file),
-        key,
-        value,
-        hash,
-      })),
+      settings: settings.map(({ file, key, value, hash }) => ({ file: relative(root, file), key, value, hash })),
       trustedAt: now.toISOString(),
     };
     await changeTrusted(env, (all) => [...all.filter(({ path }) => path !== project.path), project]);
     return project;
   },
-  async revoke({ root, env }) {
-    if ((await trustedProject({ root, env })) === undefined) return false;
+
+  /** Returns whether there was anything to revoke. */
+  async revoke({ root, env }: ProjectPlace): Promise<boolean> {
+    if ((await trustRecord.find({ root, env })) === undefined) return false;
     const revoked = await followLinks(root);
     await changeTrusted(env, (all) => all.filter(({ path }) => path !== revoked));
     return true;
   },
 };
-
-async function trustedProject({ root, env }: ProjectPlace): Promise<TrustedProject | undefined> {
-  const path = await followLinks(root);
-  return (await readTrusted(env)).find((project) => project.path === path);
-}
-
-async function readTrusted(env: Environment): Promise<readonly TrustedProject[]> {
-  const file = trustFile(env);
-  if (!(await exists(file))) return [];
-  const read = readForeignText(file);
-  if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
-  const record = readJson(read.text, isRecord);
-  if (record !== undefined) return record.projects;
-  throw new ContextError("store_corrupt", "the record of trusted projects is damaged", {
-    file,
-    hint: 'Delete it, and run "plimsoll trust" again in the projects that you trust.',
-  });
-}
 
 function trustFile(env: Environment): string {
   return join(stateDirectory(env), "trust.json");
@@ -158,7 +148,7 @@ async function changeTrusted(
 ): Promise<void> {
   const file = trustFile(env);
   await withLock(file, { env }, async () => {
-    const projects = change(await readTrusted(env));
+    const projects = change(await trustRecord.read(env));
     const sorted = [...projects].sort((a, b) => (a.path < b.path ? -1 : 1));
     const bytes = Buffer.from(`${JSON.stringify({ projects: sorted }, null, 2)}\n`);
     makeDirectory(dirname(file), 0o700);
@@ -193,7 +183,7 @@ export async function otherOwner(directory: string, env: Environment): Promise<n
 }
 
 async function isAccepted(directory: string, env: Environment): Promise<boolean> {
-  if ((await trustedProject({ root: directory, env })) !== undefined) return true;
+  if ((await trustRecord.find({ root: directory, env })) !== undefined) return true;
   // Reads the system's and the user's git configuration: a repository must not decide this.
   const values: string[] = [];
   for (const scope of ["--system", "--global"]) {
