@@ -8,7 +8,7 @@ export const writers: Readonly<Record<string, string>> = {
   "src/host/files/open-folder.ts": "makes folders in open ones",
   "src/host/files/replace-file.ts": "replaces files in open folders",
   "src/host/files/folder-tree.ts": "removes and copies in open folders",
-  "src/host/files/make-directory.ts": "makes our own folders, and removes empty ones in open folders",
+  "src/host/files/make-directory.ts": "makes our own folders",
   "src/host/files/lock.ts": "locks, in the state directory",
   "src/host/processes/process-identity.ts": "the name of this machine, in the state directory",
   "src/rules/sync/company.ts": "the company's packs, in the cache directory",

@@ -45,7 +45,9 @@ export function costOfUsage(
 ): UsageCost | undefined {
   const { model, prices, timeMs } = options;
   const named = model === undefined ? undefined : providerOfModel(model);
-  const provider = options.provider ?? named ?? findProvider(Object(usage));
+  const fields: Fields = Object(usage);
+  const shown = fields.promptTokenCount !== undefined ? "gemini" : isOpenaiUsage(fields) ? "openai" : "anthropic";
+  const provider = options.provider ?? named ?? shown;
   return priceUsage(usage, priceOf({ provider, model, prices, timeMs, ...tariffOfUsage(usage) }));
 }
 
@@ -77,11 +79,6 @@ export function tariffOfUsage(usage: unknown): Tariff {
     ...(typeof speed === "string" && { speed }),
     ...(typeof inferenceGeo === "string" && { inferenceGeo }),
   };
-}
-
-function findProvider(fields: Fields): Provider {
-  if (fields.promptTokenCount !== undefined) return "gemini";
-  return isOpenaiUsage(fields) ? "openai" : "anthropic";
 }
 
 function isOpenaiUsage(fields: Fields): boolean {

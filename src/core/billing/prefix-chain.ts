@@ -44,7 +44,7 @@ export function createPrefixChain(mode: LookbackMode): PrefixChain {
   const seed2 = 0x6c8e9cf5;
   const append = (block: BillableBlock): void => {
     const index = known.length;
-    if (index === tokens.length) [lanes, tokens, positions] = doubled(lanes, tokens, positions);
+    if (index === tokens.length) [lanes, tokens, positions] = [doubled(lanes), doubled(tokens), doubled(positions)];
     tokens[index] = (index === 0 ? 0 : tokens[index - 1]!) + checkTokens(block, index);
     const inRun =
       index > 0 &&
@@ -82,20 +82,11 @@ export function createPrefixChain(mode: LookbackMode): PrefixChain {
 
 const initialBlocks = 256;
 
-function doubled(
-  lanes: Int32Array,
-  tokens: Float64Array,
-  positions: Int32Array,
-): [Int32Array<ArrayBuffer>, Float64Array<ArrayBuffer>, Int32Array<ArrayBuffer>] {
-  const larger = [
-    new Int32Array(2 * lanes.length),
-    new Float64Array(2 * tokens.length),
-    new Int32Array(2 * positions.length),
-  ] as const;
-  larger[0].set(lanes);
-  larger[1].set(tokens);
-  larger[2].set(positions);
-  return [...larger];
+function doubled<Numbers extends Int32Array<ArrayBuffer> | Float64Array<ArrayBuffer>>(numbers: Numbers): Numbers {
+  const larger =
+    numbers instanceof Int32Array ? new Int32Array(2 * numbers.length) : new Float64Array(2 * numbers.length);
+  larger.set(numbers);
+  return larger as Numbers;
 }
 
 function checkTokens(block: BillableBlock, index: number): number {

@@ -207,6 +207,16 @@ export type Ttl = "5m" | "1h";
 const minute = 60_000;
 const hour = 60 * minute;
 
+/** A cache that is said to exist, and nothing else. */
+const withoutPromise: CacheRules = {
+  matching: "automatic",
+  lookback: Number.POSITIVE_INFINITY,
+  maxBreakpoints: 0,
+  stepTokens: 1,
+  lifetimeMs: { "5m": hour, "1h": hour },
+  isAssumed: true,
+};
+
 /** Each entry names its source and month. */
 const cacheRules: Readonly<Record<CacheRulesName, CacheRules>> = {
   // platform.claude.com/docs/en/build-with-claude/prompt-caching, 2026-11
@@ -240,22 +250,8 @@ const cacheRules: Readonly<Record<CacheRulesName, CacheRules>> = {
   },
   // ai.google.dev/gemini-api/docs/caching, 2026-10: implicit caching promises neither a lifetime nor a hit. An hour
   // is a guess.
-  "gemini-implicit": {
-    matching: "automatic",
-    lookback: Number.POSITIVE_INFINITY,
-    maxBreakpoints: 0,
-    stepTokens: 1,
-    lifetimeMs: { "5m": hour, "1h": hour },
-    isAssumed: true,
-  },
+  "gemini-implicit": withoutPromise,
   // xAI, DeepSeek, Moonshot, Alibaba and Z.ai cache by themselves and say no lifetime (the catalogue of
   // @earendil-works/pi-ai 1.5.2, 2026-11). An hour is a guess.
-  "other-automatic": {
-    matching: "automatic",
-    lookback: Number.POSITIVE_INFINITY,
-    maxBreakpoints: 0,
-    stepTokens: 1,
-    lifetimeMs: { "5m": hour, "1h": hour },
-    isAssumed: true,
-  },
+  "other-automatic": withoutPromise,
 };

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { countMessage, countMessages, countSystem, countTools } from "./count-messages.ts";
-import { createArgumentsCounter, createTextCounter, type TextCounter } from "./count-parts.ts";
+import { type ContentCounter, createArgumentsCounter, createTextCounter } from "./count-parts.ts";
 import { callCounter, characterCounter, generateSession } from "./formats/message-format.contract.ts";
 import { isSameJson, takeSnapshot } from "./json-snapshot.ts";
 import type { ToolChoice } from "./message-format.ts";
@@ -189,7 +189,7 @@ function createTally(): { calls: number; count(text: string): number } {
   return tally;
 }
 
-function countAll(texts: TextCounter, contents: readonly string[]): void {
+function countAll(texts: ContentCounter<string>, contents: readonly string[]): void {
   texts.restart();
   // Copies, as JSON.parse makes them.
   for (const text of JSON.parse(JSON.stringify(contents))) expect(texts.count(text)).toBe(text.length);

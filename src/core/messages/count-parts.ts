@@ -79,29 +79,18 @@ function countPiece(piece: Piece, { cache, tier, format, sealed }: CountContext)
 interface CountCache {
   readonly messages: WeakMap<object, Counted & { readonly tier: ImageTier }>;
   readonly tools: WeakMap<object, Counted>;
-  readonly texts: TextCounter;
-  readonly args: ArgumentsCounter;
+  readonly texts: ContentCounter<string>;
+  /** Counts the arguments of a tool call as JSON. */
+  readonly args: ContentCounter<unknown>;
   /** How often something was not found. A message without a miss is faster to read again than to remember. */
   misses: number;
 }
 
 /** A count and what it was taken from. It is valid only while all of that is unchanged. */
-export interface Counted {
+interface Counted {
   readonly format: MessageFormat;
   readonly isUnchanged: (value: unknown) => boolean;
   readonly tokens: number;
-}
-
-export interface TextCounter {
-  /** Must be called when a conversation starts. Texts are then looked up in the order they had before. */
-  restart(): void;
-  count(text: string): number;
-}
-
-interface ArgumentsCounter {
-  restart(): void;
-  /** Counts a tool call's arguments as JSON. */
-  count(value: unknown, path: string): number;
 }
 
 /** Returns the cache of a counter. It lives as long as the counter. */
@@ -133,51 +122,47 @@ export function getCache(counter: Counter): CountCache {
 const caches = new WeakMap<Counter, CountCache>();
 
 /** Counts a text once while it is remembered. */
-export function createTextCounter(count: (text: string) => number, maxChars?: number): TextCounter {
+export function createTextCounter(count: (text: string) => number, maxChars?: number): ContentCounter<string> {
   const isSame = (kept: string, text: string) => kept === text;
-  const cache = createContentCache<string>({ count, isSame, keep: (text) => text, maxChars });
-  return { restart: cache.restart, count: (text) => cache.next(text) ?? cache.find(text, text) };
+  return createContentCounter<string>({ count, isSame, write: (text) => text, keep: (text) => text, maxChars });
 }
 
 /** Counts arguments by their JSON. Remembered ones are compared value by value, which avoids writing the JSON. */
-export function createArgumentsCounter(count: (json: string) => number, maxChars?: number): ArgumentsCounter {
-  const keep = (_value: unknown, json: string) => (json === "" ? undefined : JSON.parse(json));
-  const cache = createContentCache<unknown>({ count, isSame: isSameJson, keep, maxChars });
-  return {
-    restart: cache.restart,
-    count: (value, path) => cache.next(value) ?? cache.find(value, jsonAt(value, path)),
-  };
+export function createArgumentsCounter(count: (json: string) => number, maxChars?: number): ContentCounter<unknown> {
+  const keep = (json: string) => (json === "" ? undefined : JSON.parse(json));
+  return createContentCounter<unknown>({ count, isSame: isSameJson, write: jsonAt, keep, maxChars });
 }
 
 /** Remembers counts by content, for messages that are parsed again: new objects with known content. A history comes
  *  back in the same order, so each content is first compared with what came next the last time. That runs at the speed
  *  of memory, however similar the contents are. A Map of texts would hash each new string, which is slower than
  *  JSON.parse. */
-interface ContentCache<T> {
-  /** From here on, contents are expected in the order they had after the last restart. */
+export interface ContentCounter<T> {
+  /** Must be called when a conversation starts. From here on, contents are expected in the order they had before. */
   restart(): void;
-  /** Returns the count if the content is what came next the last time. */
-  next(content: T): number | undefined;
-  /** Returns the count of unexpected content: found by its text, or counted now. */
-  find(content: T, text: string): number;
-}
-
-interface ContentCacheOptions<T> {
-  readonly count: (text: string) => number;
-  readonly isSame: (kept: T, content: T) => boolean;
-  /** Returns what to remember of a content. It must not be something that its owner may change. */
-  readonly keep: (content: T, text: string) => T;
-  readonly maxChars?: number | undefined;
+  /** Errors name the content by `path`. */
+  count(content: T, path?: string): number;
 }
 
 /** Remembers about `maxChars` characters, then starts over. Content that is still in use is then counted once more. */
-function createContentCache<T>(options: ContentCacheOptions<T>): ContentCache<T> {
+function createContentCounter<T>({
+  count,
+  isSame,
+  write,
+  keep,
   // Enough for a few long sessions, or for a single tool result of 10 MB.
-  const defaultMaxChars = 32_000_000;
+  maxChars = 32_000_000,
+}: {
+  readonly count: (text: string) => number;
+  readonly isSame: (kept: T, content: T) => boolean;
+  readonly write: (content: T, path: string) => string;
+  /** Returns what to remember of a content. It must not be something that its owner may change. */
+  readonly keep: (text: string) => T;
+  readonly maxChars?: number | undefined;
+}): ContentCounter<T> {
   // The memory used in addition to the text: for each content, and for each place in an order.
   const knownChars = 200;
   const slotChars = 8;
-  const { count, isSame, keep, maxChars = defaultMaxChars } = options;
   let memory = emptyMemory<T>();
   const record = (known: Known<T>): number => {
     known.order = memory.order;
@@ -193,13 +178,13 @@ function createContentCache<T>(options: ContentCacheOptions<T>): ContentCache<T>
       memory.expectedAt = 0;
       memory.order = [];
     },
-    next(content) {
-      const known = memory.expected[memory.expectedAt];
-      if (known === undefined || !isSame(known.content, content)) return undefined;
-      memory.expectedAt++;
-      return record(known);
-    },
-    find(content, text) {
+    count(content, path = "") {
+      const expected = memory.expected[memory.expectedAt];
+      if (expected !== undefined && isSame(expected.content, content)) {
+        memory.expectedAt++;
+        return record(expected);
+      }
+      const text = write(content, path);
       if (text.length > maxChars) return count(text);
       const { places, key, known } = search(memory, text, (kept) => isSame(kept, content));
       if (known !== undefined) {
@@ -211,7 +196,7 @@ function createContentCache<T>(options: ContentCacheOptions<T>): ContentCache<T>
       // before.
       memory.expectedAt++;
       memory.chars += text.length + knownChars;
-      const added = { content: keep(content, text), tokens: count(text), order: memory.order, at: 0 };
+      const added = { content: keep(text), tokens: count(text), order: memory.order, at: 0 };
       places.set(key, added);
       return record(added);
     },

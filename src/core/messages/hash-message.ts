@@ -63,15 +63,15 @@ export function nameMessage(message: object): string {
 }
 
 // Different contents give different sequences: each value starts with its kind.
-const kinds = { text: 1, bytes: 2, scalar: 3, list: 4, fields: 5, end: 6 } as const;
+const marks = { text: 1, bytes: 2, scalar: 3, list: 4, fields: 5, end: 6 } as const;
 const maxDepth = 500;
 
 function addValue(hash: HashSequence, value: unknown, depth: number): void {
   if (typeof value === "string") {
-    hash.addWord(kinds.text);
+    hash.addWord(marks.text);
     hash.addText(value);
   } else if (typeof value !== "object" || value === null) {
-    hash.addWord(kinds.scalar);
+    hash.addWord(marks.scalar);
     // As in JSON: -0 is 0, and NaN, infinity and undefined are null.
     const isValue = typeof value === "boolean" || typeof value === "bigint" || Number.isFinite(value);
     hash.addText(isValue ? String(value) : "null");
@@ -82,14 +82,14 @@ function addValue(hash: HashSequence, value: unknown, depth: number): void {
 }
 
 function addList(hash: HashSequence, values: readonly unknown[], depth: number): void {
-  hash.addWord(kinds.list);
+  hash.addWord(marks.list);
   for (let index = 0; index < values.length; index++) addValue(hash, values[index], depth);
-  hash.addWord(kinds.end);
+  hash.addWord(marks.end);
 }
 
 function addObject(hash: HashSequence, value: object, depth: number): void {
   if (Object.getPrototypeOf(value) !== Object.prototype && addOther(hash, value, depth)) return;
-  hash.addWord(kinds.fields);
+  hash.addWord(marks.fields);
   for (const name in value) {
     const field = (value as Readonly<Record<string, unknown>>)[name];
     if (!isMessageContent(name, field)) continue;
@@ -97,7 +97,7 @@ function addObject(hash: HashSequence, value: object, depth: number): void {
     const isPlain = typeof field === "string" && name === "content" && (depth === 1 || isResultBlock(value));
     addValue(hash, isPlain ? [{ type: "text", text: field }] : field, depth);
   }
-  hash.addWord(kinds.end);
+  hash.addWord(marks.end);
 }
 
 export function isResultBlock(value: object): boolean {
@@ -108,7 +108,7 @@ export function isResultBlock(value: object): boolean {
 function addOther(hash: HashSequence, value: object, depth: number): boolean {
   const { toJSON } = value as { toJSON?: unknown };
   if (ArrayBuffer.isView(value)) {
-    hash.addWord(kinds.bytes);
+    hash.addWord(marks.bytes);
     hash.addBytes(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
   } else if (typeof toJSON === "function") addValue(hash, toJSON.call(value, ""), depth);
   else return false;

@@ -36,15 +36,13 @@ export interface EventWriter {
   settled(): Promise<void>;
 }
 
-interface EventWriterOptions {
-  readonly now: () => number;
-  /** Called with each failure. The events are then lost. */
-  readonly onFailure: (error: unknown) => void;
-}
-
 /** Creates a writer for the stream. It also deletes events that are too old: once at the start, then from time to
  *  time. */
-export function createEventWriter(store: Store, { now, onFailure }: EventWriterOptions): EventWriter {
+export function createEventWriter(
+  store: Store,
+  // Failures are passed on. The events are then lost.
+  { now, onFailure }: { readonly now: () => number; readonly onFailure: (error: unknown) => void },
+): EventWriter {
   let pending: string[] = [];
   let writing: Promise<void> | undefined;
   let untilPrune = 0;
@@ -89,14 +87,11 @@ export function createEventWriter(store: Store, { now, onFailure }: EventWriterO
   };
 }
 
-/** An event with its place in the stream. */
-type ReadEvent = StoredEvent & { readonly sequence: number };
-
-/** Returns events, oldest first. Skips entries of another version. */
+/** Returns events with their places in the stream, oldest first. Skips entries of another version. */
 export async function readEvents(
   store: Store,
   options: { readonly after?: number | undefined; readonly limit?: number | undefined } = {},
-): Promise<ReadEvent[]> {
+): Promise<(StoredEvent & { readonly sequence: number })[]> {
   const entries = await store.read(stream, options);
   return entries.flatMap(({ sequence, value }) => {
     const event = parseEvent(value);

@@ -11,13 +11,13 @@ const markNotLast = 3;
 const markInside = 4;
 
 /** By code unit, for all of them: a lookup without a condition is faster. */
-const kinds = new Uint8Array(65_536);
+const nameParts = new Uint8Array(65_536);
 for (let code = 0; code < 128; code++) {
   const character = String.fromCharCode(code);
-  if (/[A-Za-z]/.test(character)) kinds[code] = letter;
-  if (/[\d_/]/.test(character)) kinds[code] = mark;
-  if (/[.#@]/.test(character)) kinds[code] = markNotLast;
-  if (/[:-]/.test(character)) kinds[code] = markInside;
+  if (/[A-Za-z]/.test(character)) nameParts[code] = letter;
+  if (/[\d_/]/.test(character)) nameParts[code] = mark;
+  if (/[.#@]/.test(character)) nameParts[code] = markNotLast;
+  if (/[:-]/.test(character)) nameParts[code] = markInside;
 }
 
 /** Receives a name: where it starts and ends in the text, and a hash of 30 bits. */
@@ -32,20 +32,20 @@ export function visitNames(text: string, visit: VisitName): void {
   while (start + leastLength <= length) {
     // From the end of the shortest name backwards: a character that is in no name rules out all starts before it.
     let at = start + leastLength - 1;
-    while (at >= start && kinds[text.charCodeAt(at)] !== other) at--;
+    while (at >= start && nameParts[text.charCodeAt(at)] !== other) at--;
     if (at >= start) {
       start = at + 1;
       continue;
     }
     let end = start + leastLength;
-    while (end < length && kinds[text.charCodeAt(end)] !== other) end++;
+    while (end < length && nameParts[text.charCodeAt(end)] !== other) end++;
     visitRun(text, { start, end }, visit);
     start = end + 1;
   }
 }
 
 function kindAt(text: string, at: number): number {
-  return kinds[text.charCodeAt(at)] as number;
+  return nameParts[text.charCodeAt(at)] as number;
 }
 
 function visitRun(text: string, run: { start: number; end: number }, visit: VisitName): void {
@@ -62,8 +62,8 @@ function visitRun(text: string, run: { start: number; end: number }, visit: Visi
     const code = text.charCodeAt(at);
     hash = Math.imul(hash ^ code, hashFactor);
     const isUpper = code >= 65 && code <= 90;
-    isName ||= kinds[code] !== letter || (isUpper && isAfterLower);
-    isAfterLower = !isUpper && kinds[code] === letter;
+    isName ||= nameParts[code] !== letter || (isUpper && isAfterLower);
+    isAfterLower = !isUpper && nameParts[code] === letter;
   }
   // Such a number is stored in place, not as an object.
   const hashMask = 0x3f_ff_ff_ff;

@@ -66,74 +66,48 @@ const places = { AFTER_SPACE: 0, BARE: 1, AFTER_SYMBOL: 2, CONTINUED: 3 } as con
 /** How an ASCII word is written: the number of capitals at its start, up to 2. */
 const shapes = { UPPER_WORD: 2 } as const;
 
-export type FeatureName =
-  /** Pieces of ASCII words, by place and class. */
-  | "WORD_PIECE"
-  /** ASCII words, by shape and length. */
-  | "WORD_LENGTH"
-  | "WORD_EXCESS"
-  /** ASCII words that are not one piece, by shape. */
-  | "WORD_SPLIT"
-  | "REPEATED_LETTER"
-  /** Groups of up to three digits, by length. */
-  | "DIGITS"
-  | "SYMBOL_PIECE"
-  /** Runs of symbols: +1 after a blank, +2 if a line break follows. */
-  | "SYMBOL_RUN"
-  | "SYMBOL_LENGTH"
-  | "SYMBOL_SPLIT"
-  /** Long runs of one symbol, and their length. */
-  | "SYMBOL_RULE"
-  | "SYMBOL_RULE_LENGTH"
-  | "SPACES"
-  | "SPACES_EXCESS"
-  | "SPACES_LONG"
-  | "TABS"
-  | "TABS_EXCESS"
-  /** Runs of line breaks, by length. */
-  | "NEWLINES"
-  /** The same after symbols with a line break. */
-  | "BLANK_LINES"
-  | "NEWLINES_EXCESS"
-  /** Runs of spaces between line breaks. */
-  | "NEWLINE_INDENT"
-  /** Words with letters outside of ASCII, by script: with a prefix and without. */
-  | "SCRIPT_WORD"
-  | "SCRIPT_BARE_WORD"
-  | "SCRIPT_UNIT"
-  | "SCRIPT_PIECE"
-  /** Code units that are not one piece, by script. */
-  | "UNKNOWN_UNIT";
-
 /** How many numbers each feature has, in order. */
-export const featureSizes: Readonly<Record<FeatureName, number>> = {
-  WORD_PIECE: 4 * PIECE_CLASSES,
-  WORD_LENGTH: 3 * caps.WORD_CAP,
+export const featureSizes = {
+  /** Pieces of ASCII words, by place and class. */
+  WORD_PIECE: (4 * PIECE_CLASSES) as number,
+  /** ASCII words, by shape and length. */
+  WORD_LENGTH: (3 * caps.WORD_CAP) as number,
   WORD_EXCESS: 3,
+  /** ASCII words that are not one piece, by shape. */
   WORD_SPLIT: 3,
   REPEATED_LETTER: 1,
+  /** Groups of up to three digits, by length. */
   DIGITS: 3,
-  SYMBOL_PIECE: PIECE_CLASSES,
+  SYMBOL_PIECE: PIECE_CLASSES as number,
+  /** Runs of symbols: +1 after a blank, +2 if a line break follows. */
   SYMBOL_RUN: 4,
   SYMBOL_LENGTH: 1,
   SYMBOL_SPLIT: 1,
+  /** Long runs of one symbol, and their length. */
   SYMBOL_RULE: 1,
   SYMBOL_RULE_LENGTH: 1,
-  SPACES: caps.SPACE_CAP,
+  SPACES: caps.SPACE_CAP as number,
   SPACES_EXCESS: 1,
   SPACES_LONG: 1,
-  TABS: caps.TAB_CAP,
+  TABS: caps.TAB_CAP as number,
   TABS_EXCESS: 1,
-  NEWLINES: caps.NEWLINE_CAP,
-  BLANK_LINES: caps.NEWLINE_CAP,
+  /** Runs of line breaks, by length. */
+  NEWLINES: caps.NEWLINE_CAP as number,
+  /** The same after symbols with a line break. */
+  BLANK_LINES: caps.NEWLINE_CAP as number,
   NEWLINES_EXCESS: 1,
+  /** Runs of spaces between line breaks. */
   NEWLINE_INDENT: 1,
-  SCRIPT_WORD: scripts.length,
-  SCRIPT_BARE_WORD: scripts.length,
-  SCRIPT_UNIT: scripts.length,
-  SCRIPT_PIECE: scripts.length,
-  UNKNOWN_UNIT: scripts.length,
+  /** Words with letters outside of ASCII, by script: with a prefix and without. */
+  SCRIPT_WORD: scripts.length as number,
+  SCRIPT_BARE_WORD: scripts.length as number,
+  SCRIPT_UNIT: scripts.length as number,
+  SCRIPT_PIECE: scripts.length as number,
+  /** Code units that are not one piece, by script. */
+  UNKNOWN_UNIT: scripts.length as number,
 };
+
+export type FeatureName = keyof typeof featureSizes;
 
 export const FEATURE_COUNT: number = Object.values(featureSizes).reduce((sum, size) => sum + size, 0);
 

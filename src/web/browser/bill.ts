@@ -34,7 +34,7 @@ const inputKinds = [
   ["written", "written to the cache"],
   ["fresh", "full price"],
 ] as const;
-const kinds = [...inputKinds, ["output", "output"]] as const;
+const tokenKinds = [...inputKinds, ["output", "output"]] as const;
 
 const { facts } = readPageData<{ readonly facts: BillFacts }>();
 const spendPlot = shape("svg", { class: "plot spend", role: "img", "aria-label": "Dollars by day" });
@@ -77,7 +77,7 @@ function createSpendPanel(): HTMLElement {
     element("h2", {}, "Spend over time"),
     element("dl", { class: "numbers" }, ...numbers),
     spendPlot,
-    createKey(kinds),
+    createKey(tokenKinds),
     ...notes.map((note) => element("p", { class: "notes dim" }, note)),
   );
 }
@@ -106,7 +106,7 @@ function drawSpend(): void {
         y: fixed(plot.y(base + value)),
         height: fixed(Math.max(0, plot.y(base) - plot.y(base + value))),
       });
-      rect.style.fill = colour(kinds[at]![0]);
+      rect.style.fill = colour(tokenKinds[at]![0]);
       bar.append(rect);
       base += value;
     }

@@ -32,7 +32,7 @@ export const facts: ReplayFacts = data.facts;
 /** What is chosen on the page. */
 export const state: { window: number; policy: string } = { window: facts.windows[0]!, policy: facts.selected };
 
-const kinds = ["prefix", ...facts.kinds];
+const tokenKinds = ["prefix", ...facts.kinds];
 
 /** Finds the run of a policy with the chosen window. */
 export function findRun(session: ReplaySession, policy: string = state.policy): SessionRun {
@@ -231,10 +231,10 @@ function drawTimeline({ session, timeline }: Card): void {
 function drawStack(plot: Plot, { total, tokens }: SummedSeries): void {
   const columns = makeColumns(plot, total.length, (from, to) => findLargestCall(total, from, to));
   const heights = columns.map(({ call }) => total[call]!);
-  for (let kind = kinds.length - 1; kind >= 0; kind--) {
+  for (let kind = tokenKinds.length - 1; kind >= 0; kind--) {
     const edge = makeSteps(columns, (_, index) => plot.y(heights[index]!));
     const d = `${edge}V${fixed(plot.bottom)}H${fixed(plot.left)}Z`;
-    plot.svg.append(shape("path", { d, fill: colour(kinds[kind]!) }));
+    plot.svg.append(shape("path", { d, fill: colour(tokenKinds[kind]!) }));
     if (kind === 0) return;
     for (const [index, { call }] of columns.entries()) heights[index]! -= tokens[kind - 1]![call]!;
   }

@@ -14,15 +14,7 @@ import { editContent, joinContent, nameIn, refuseReplace, textPart, trimmedInput
 export const aiSdkFormat: MessageFormat = {
   name: "ai-sdk",
   // The provider is not known, so take the more expensive of Anthropic and OpenAI.
-  overheads: {
-    request: 3,
-    message: 4,
-    part: 0,
-    toolCall: 9,
-    toolResult: 9,
-    tool: 0,
-    toolFactor: 1,
-  },
+  overheads: anthropicFormat.overheads,
   claims({ providerOptions, content }) {
     if (providerOptions !== undefined) return true;
     if (!Array.isArray(content)) return false;
@@ -97,10 +89,10 @@ function readParts(content: readonly unknown[], role: Role, path: string): Part[
 /** What the provider ran itself is never edited: a marked call, and a result in an assistant message. */
 function getKind(part: Fields, role: unknown): PartKind {
   if (part.providerExecuted === true || (part.type === "tool-result" && role !== "tool")) return "other";
-  return kinds.get(part.type) ?? "other";
+  return partKinds.get(part.type) ?? "other";
 }
 
-const kinds: ReadonlyMap<unknown, PartKind> = new Map<string, PartKind>([
+const partKinds: ReadonlyMap<unknown, PartKind> = new Map<string, PartKind>([
   ["text", "text"],
   ["reasoning", "thinking"],
   ["tool-call", "tool_call"],

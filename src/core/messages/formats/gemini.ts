@@ -3,21 +3,14 @@
 import type { Fields } from "../../text/index.ts";
 import { failAt, fieldsAt, jsonAt, roleAt, stringAt, typeName } from "../fields.ts";
 import type { MessageFormat, PartKind, Piece } from "../message-format.ts";
+import { anthropicFormat } from "./anthropic.ts";
 import { hostedToolTokens } from "./openai-parts.ts";
 import { createPart, editBlocks, nameIn, refuseReplace, trimmedInput, withField } from "./part.ts";
 
 export const geminiFormat: MessageFormat = {
   name: "gemini",
   // Not published. The same as for Anthropic, which is rather too much than too little.
-  overheads: {
-    request: 3,
-    message: 4,
-    part: 0,
-    toolCall: 9,
-    toolResult: 9,
-    tool: 0,
-    toolFactor: 1,
-  },
+  overheads: anthropicFormat.overheads,
   claims({ role, parts, content }) {
     if (!Array.isArray(parts) || content !== undefined) return false;
     // The AI SDK has UI messages with parts, which have a type.

@@ -38,7 +38,7 @@ export function readOpenAiParts(content: readonly unknown[], path: string): Part
     const part = fieldsAt(content[index], partPath);
     const type = stringAt(part, "type", partPath);
     const pieces = [readPiece(part, type, partPath)];
-    parts.push(createPart({ kind: kinds.get(type) ?? "other", pieces, value: part }));
+    parts.push(createPart({ kind: partKinds.get(type) ?? "other", pieces, value: part }));
   }
   return parts;
 }
@@ -76,10 +76,10 @@ function readPiece(part: Fields, type: string, path: string): Piece {
 }
 
 export function replaceOpenAiPart(part: Fields, { text }: PartReplacement): Fields {
-  return kinds.get(String(part.type)) === "text" ? withField(part, "text", text) : refuseReplace(part.type);
+  return partKinds.get(String(part.type)) === "text" ? withField(part, "text", text) : refuseReplace(part.type);
 }
 
-const kinds: ReadonlyMap<string, PartKind> = new Map<string, PartKind>([
+const partKinds: ReadonlyMap<string, PartKind> = new Map<string, PartKind>([
   ["text", "text"],
   ["input_text", "text"],
   ["output_text", "text"],

@@ -46,7 +46,7 @@ export const rfcFormat: MessageFormat = {
   edit: (message, edits) =>
     editContent(message, edits, (part, replacement) => {
       const { text } = replacement;
-      switch (kinds.get(String(part.type))) {
+      switch (partKinds.get(String(part.type))) {
         case "text":
           return withField(part, "text", text);
         case "tool_result":
@@ -77,7 +77,7 @@ export const rfcFormat: MessageFormat = {
 
 function readPart(value: unknown, path: string): Part {
   const part = fieldsAt(value, path);
-  const kind = kinds.get(stringAt(part, "type", path)) ?? "other";
+  const kind = partKinds.get(stringAt(part, "type", path)) ?? "other";
   const id = kind === "tool_call" ? part.id : kind === "tool_result" ? part.tool_use_id : undefined;
   const toolName = kind === "tool_call" ? stringAt(part, "name", path) : undefined;
   return createPart({
@@ -90,7 +90,7 @@ function readPart(value: unknown, path: string): Part {
 }
 
 // The RFC names the part ToolCall; in JSON it is `tool_use` with `args`.
-const kinds: ReadonlyMap<string, PartKind> = new Map<string, PartKind>([
+const partKinds: ReadonlyMap<string, PartKind> = new Map<string, PartKind>([
   ["text", "text"],
   ["tool_use", "tool_call"],
   ["tool_call", "tool_call"],
