@@ -60,7 +60,7 @@ export async function checkPageTarget(
     if ((await real(input)) !== realTarget) continue;
     throw usageError(`--html ${printable(target)} would overwrite a session`, "Name another file.");
   }
-  await changePage(path, { call, dryRun: true, change: (current) => current ?? "" });
+  await changePage(path, { ...call, dryRun: true, change: (current) => current ?? "" });
 }
 
 /** Writes a page and notes what it has. */
@@ -71,7 +71,7 @@ export async function writePage(
 ): Promise<void> {
   const path = resolve(call.cwd, target);
   const bytes = toByteString(html);
-  await changePage(path, { call, change: () => bytes });
+  await changePage(path, { ...call, change: () => bytes });
   const size = `${formatNumber(Math.ceil(bytes.length / 1024))} KB`;
   call.output.note(`wrote ${printable(relative(call.cwd, path))}: ${what}, ${size}`);
 }
@@ -80,11 +80,11 @@ export async function writePage(
 async function changePage(
   path: string,
   {
-    call: { cwd, env },
+    cwd,
+    env,
     change,
     dryRun,
-  }: {
-    readonly call: Pick<Caller, "cwd" | "env">;
+  }: Pick<Caller, "cwd" | "env"> & {
     readonly change: (current: string | undefined) => string;
     readonly dryRun?: boolean;
   },

@@ -172,34 +172,35 @@ function createContentCounter<T>({
     if (memory.chars > maxChars) memory = emptyMemory();
     return known.tokens;
   };
+  /** Returns the count if the content is what came next the last time. Short, so that the compiler inlines it. */
+  const next = (content: T): number | undefined => {
+    const known = memory.expected[memory.expectedAt];
+    if (known === undefined || !isSame(known.content, content)) return undefined;
+    memory.expectedAt++;
+    return record(known);
+  };
+  const find = (content: T, text: string): number => {
+    if (text.length > maxChars) return count(text);
+    const { places, key, known } = search(memory, text, (kept) => isSame(kept, content));
+    if (known !== undefined) {
+      memory.expected = known.order;
+      memory.expectedAt = known.at + 1;
+      return record(known);
+    }
+    // Unexpected content most often replaces the expected one (a placeholder, an edit). The rest then comes as before.
+    memory.expectedAt++;
+    memory.chars += text.length + knownChars;
+    const added = { content: keep(text), tokens: count(text), order: memory.order, at: 0 };
+    places.set(key, added);
+    return record(added);
+  };
   return {
     restart() {
       memory.expected = memory.order;
       memory.expectedAt = 0;
       memory.order = [];
     },
-    count(content, path = "") {
-      const expected = memory.expected[memory.expectedAt];
-      if (expected !== undefined && isSame(expected.content, content)) {
-        memory.expectedAt++;
-        return record(expected);
-      }
-      const text = write(content, path);
-      if (text.length > maxChars) return count(text);
-      const { places, key, known } = search(memory, text, (kept) => isSame(kept, content));
-      if (known !== undefined) {
-        memory.expected = known.order;
-        memory.expectedAt = known.at + 1;
-        return record(known);
-      }
-      // Unexpected content most often replaces the expected one (a placeholder, an edit). The rest then comes as
-      // before.
-      memory.expectedAt++;
-      memory.chars += text.length + knownChars;
-      const added = { content: keep(text), tokens: count(text), order: memory.order, at: 0 };
-      places.set(key, added);
-      return record(added);
-    },
+    count: (content, path = "") => next(content) ?? find(content, write(content, path)),
   };
 }
 

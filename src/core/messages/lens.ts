@@ -42,15 +42,16 @@ export interface CountedPart extends Part {
   readonly isFramed?: boolean | undefined;
 }
 
-interface LensOptions extends CountOptions {
-  readonly counter: Counter;
-  /** By default as billed. `readable` counts encrypted content by its readable text, for replaying recorded
-   *  sessions. */
-  readonly sealed?: SealedCounting | undefined;
-}
-
 /** Creates a lens for the given format, or for the format that `messages` show. */
-export function createMessageLens(messages: readonly object[], options: LensOptions): MessageLens {
+export function createMessageLens(
+  messages: readonly object[],
+  options: CountOptions & {
+    readonly counter: Counter;
+    /** By default as billed. `readable` counts encrypted content by its readable text, for replaying recorded
+     *  sessions. */
+    readonly sealed?: SealedCounting | undefined;
+  },
+): MessageLens {
   if (!Array.isArray(messages)) return failAt("messages", `must be an array, not ${typeName(messages)}`);
   const { sealed } = options;
   if (sealed !== undefined && sealed !== "billed" && sealed !== "readable") {

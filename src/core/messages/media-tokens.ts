@@ -140,13 +140,10 @@ function jpegSize(data: string, head: Buffer): ImageSize | undefined {
     if (header.length < 9 || header[0] !== 0xff) return undefined;
     const marker = header.readUInt8(1);
     if (marker === 0xff) offset += 1;
-    else if (isFrameHeader(marker)) return { width: header.readUInt16BE(7), height: header.readUInt16BE(5) };
+    // A frame header. C4, C8 and CC are tables and reserved codes (ITU-T T.81, table B.1).
+    else if ((marker & 0xf0) === 0xc0 && ![0xc4, 0xc8, 0xcc].includes(marker))
+      return { width: header.readUInt16BE(7), height: header.readUInt16BE(5) };
     else offset += 2 + header.readUInt16BE(2);
   }
   return undefined;
-}
-
-// C4, C8 and CC are in the range of the frame headers but are tables and reserved codes (ITU-T T.81, table B.1).
-function isFrameHeader(marker: number): boolean {
-  return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 }

@@ -4,18 +4,16 @@ import { Buffer } from "../bytes.ts";
 import { closeFence, forEachLine, scanLines } from "./fences.ts";
 import { truncateBytes } from "./wording.ts";
 
-interface FittedText {
-  /** Empty, or ends with a line break. */
-  readonly text: string;
-  readonly truncated: boolean;
-}
-
 /** Cuts at a line, removes comments at the start of a line (they could be markers), closes an open fence, and escapes
  *  text that an agent would take for an import. The added characters count: the result is within both limits. */
 export function fitForeignText(
   text: string,
   limits: { readonly maxLines?: number | undefined; readonly maxBytes?: number | undefined } = {},
-): FittedText {
+): {
+  /** Empty, or ends with a line break. */
+  readonly text: string;
+  readonly truncated: boolean;
+} {
   const { maxLines = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY } = limits;
   const clean = withoutComments(text.replace(/\r\n?/g, "\n").replace(/^\uFEFF/, "")).trim();
   const whole = clean === "" ? "" : `${clean}\n`;
@@ -26,7 +24,8 @@ export function fitForeignText(
       if (number === lines) end = next;
     });
     kept = truncateBytes(kept.slice(0, end), bytes).text;
-    const closed = withoutImports(withClosedFence(kept));
+    const fenced = closeFence(kept);
+    const closed = withoutImports(fenced === kept ? kept : `${fenced}\n`);
     const [extraLines, extraBytes] = [countLines(closed) - maxLines, Buffer.byteLength(closed) - maxBytes];
     if (kept === "" || (extraLines <= 0 && extraBytes <= 0)) return { text: closed, truncated: kept !== whole };
     // Each round removes at least one byte, and everything that was added.
@@ -60,11 +59,6 @@ function countLines(text: string): number {
     count++;
   });
   return count;
-}
-
-function withClosedFence(text: string): string {
-  const closed = closeFence(text);
-  return closed === text ? text : `${closed}\n`;
 }
 
 /** `@path` makes Claude Code and Gemini CLI read a file into the prompt, unless it is in code. In Markdown `\@` is the

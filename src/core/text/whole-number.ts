@@ -16,15 +16,12 @@ export function readAge(age: string, name: string): number {
   throw usageError(`${name} ${age} is not an age`, "Use a whole number with m, h, d or w, such as 7d.");
 }
 
-interface WindowParts {
-  /** Tokens kept free for the answer. */
-  readonly reserve: number;
-  /** Tokens of system text and tools that no message contains. */
-  readonly prefixTokens: number;
-}
-
-/** Returns the error that names what leaves nothing of a window for messages, or undefined if there is room. */
-export function problemWithWindow(window: number, { reserve, prefixTokens }: WindowParts): ContextError | undefined {
+/** Returns the error that names what leaves nothing of a window for messages, or undefined if there is room. `reserve` is
+ *  kept free for the answer, and `prefixTokens` are system text and tools that no message contains. */
+export function problemWithWindow(
+  window: number,
+  { reserve, prefixTokens }: Readonly<Record<"reserve" | "prefixTokens", number>>,
+): ContextError | undefined {
   if (window > reserve + prefixTokens) return undefined;
   const all = [
     { name: "reserve", tokens: reserve, option: "--reserve" },

@@ -55,8 +55,10 @@ export async function loadConfig(surroundings: Surroundings): Promise<LoadedConf
   mergeInto(merged, defaultConfig, () => "default");
   for (const layer of layers) {
     const { label, file, lineOf } = layer;
-    const values = layer === project ? without(layer.values, judged.leftOut) : layer.values;
-    mergeInto(merged, values, (path) => `${label} ${file}:${lineOf(path)}`);
+    // A project cannot choose where state is kept, nor for how long.
+    const leftOut = new Set(layer === project ? ["store", "retention", ...judged.leftOut.map(({ key }) => key)] : []);
+    const kept = Object.entries(layer.values).filter(([key]) => !leftOut.has(key));
+    mergeInto(merged, Object.fromEntries(kept), (path) => `${label} ${file}:${lineOf(path)}`);
   }
   const values = merged.values as unknown as Config;
   // Checked on both files together: one file may change a share that the other sets.
@@ -68,7 +70,9 @@ export async function loadConfig(surroundings: Surroundings): Promise<LoadedConf
       line: last?.lineOf(["context", "shares"]),
     });
   }
-  return { values, sources: merged.sources, ...judged, ignoredStore: findIgnoredStore(project) };
+  const hasStore = (project?.values.store ?? defaultConfig.store) !== defaultConfig.store;
+  const ignoredStore = hasStore ? { file: project!.file, line: project!.lineOf(["store"]) } : undefined;
+  return { values, sources: merged.sources, ...judged, ignoredStore };
 }
 
 /** Finds the project's powerful settings and the ignored ones. Without any, the record of trust is not read. */
@@ -107,18 +111,6 @@ async function companyTarget({ company }: ConfigPart, place: ProjectPlace): Prom
     // The command that uses the value reports the mistake.
     return undefined;
   }
-}
-
-/** A project cannot choose where state is kept, nor for how long. */
-function without(values: ConfigPart, leftOut: readonly PowerfulSetting[]): ConfigPart {
-  const keys = new Set(["store", "retention", ...leftOut.map(({ key }) => key)]);
-  return Object.fromEntries(Object.entries(values).filter(([key]) => !keys.has(key)));
-}
-
-function findIgnoredStore(project: Layer | undefined): LoadedConfig["ignoredStore"] {
-  const { store = defaultConfig.store } = project?.values ?? {};
-  if (project === undefined || store === defaultConfig.store) return undefined;
-  return { file: project.file, line: project.lineOf(["store"]) };
 }
 
 /** Returns the path of a value as one text. Quotes a name with a dot, as models have, so two paths never have the same
@@ -260,9 +252,10 @@ export function readCompanySource(
   const path = resolve(root, source.replace(/^~(?=\/|$)/, homeDirectory(env)));
   refuseOwn(path, source, env);
   // Without a revision, the working tree is used with its current changes.
-  return revision !== undefined && isRepository(path)
-    ? { kind: "git", url: path, revision }
-    : { kind: "directory", path };
+  const isRepository =
+    existsSync(join(path, ".git")) ||
+    (existsSync(join(path, "HEAD")) && statSync(join(path, "objects"), { throwIfNoEntry: false }) !== undefined);
+  return revision !== undefined && isRepository ? { kind: "git", url: path, revision } : { kind: "directory", path };
 }
 
 /** A project's files must never include a person's own files, whoever asks for it and through whatever links. */
@@ -320,10 +313,4 @@ function checkScheme(url: string): string {
       hint: `Use one of ${gitProtocols.join(", ")}, or a directory.`,
     },
   );
-}
-
-function isRepository(path: string): boolean {
-  const isBare =
-    existsSync(join(path, "HEAD")) && statSync(join(path, "objects"), { throwIfNoEntry: false }) !== undefined;
-  return existsSync(join(path, ".git")) || isBare;
 }

@@ -1,6 +1,7 @@
 /** Counts the tokens of files, of the files in directories, and of standard input. */
 import { stat } from "node:fs/promises";
 import { relative, resolve } from "node:path";
+import { compareText } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import { listFiles } from "../scan/scan-project.ts";
 import { readForeignText } from "./read-foreign.ts";
@@ -35,26 +36,30 @@ interface CountInputsOptions {
 
 /** Counts files, files of directories, and standard input (`-`), each once. A failure does not stop the others. */
 export async function countInputs(names: readonly string[], options: CountInputsOptions): Promise<CountReport> {
-  const { inputs, skipped } = await gatherInputs(names, options);
+  const { cwd, counters, progress } = options;
+  const show = (path: string): string => (path === "-" ? path : relative(cwd, path) || ".");
+  const skipped = new Map<string, SkippedFile>();
+  const skip = (path: string, { reason, kind }: Unread, isNamed: boolean) =>
+    skipped.set(path, { path: show(path), reason, failed: isNamed || kind === "failed" });
+  const inputs = await gatherInputs(names, { cwd, progress, show, skip });
+  // Links in directories are skipped; named links are followed.
+  for (const path of inputs.keys()) skipped.delete(path);
+
   const files: CountedFile[] = [];
-  const limit = chooseLimit(options.counters);
+  const limit = chooseLimit(counters);
   let done = 0;
-  for (const { path, within } of inputs.values()) {
-    options.progress(path === "-" ? "reading standard input" : `counted ${done} of ${inputs.size} files`);
-    const read = await readInput(path, { within, limit, options });
-    const shown = shownPath(path, options);
-    if ("text" in read)
-      files.push({
-        path: shown,
-        bytes: read.bytes,
-        tokens: Object.fromEntries(options.counters.map((counter) => [counter.name, counter.count(read.text)])),
-      });
-    else skipped.set(path, skip(read, shown, within === undefined));
+  for (const [path, within] of inputs) {
+    progress(path === "-" ? "reading standard input" : `counted ${done} of ${inputs.size} files`);
+    const read = await readInput(path, { within, limit, ...options });
+    if ("text" in read) {
+      const tokens = Object.fromEntries(counters.map((counter) => [counter.name, counter.count(read.text)]));
+      files.push({ path: show(path), bytes: read.bytes, tokens });
+    } else skip(path, read, within === undefined);
     done++;
   }
   files.sort(byPath);
   const sum = (size: (file: CountedFile) => number) => files.reduce((total, file) => total + size(file), 0);
-  const tokens = options.counters.map(({ name }) => [name, sum((file) => file.tokens[name] ?? 0)] as const);
+  const tokens = counters.map(({ name }) => [name, sum((file) => file.tokens[name] ?? 0)] as const);
   return {
     files,
     total: { bytes: sum((file) => file.bytes), tokens: Object.fromEntries(tokens) },
@@ -62,11 +67,39 @@ export async function countInputs(names: readonly string[], options: CountInputs
   };
 }
 
-/** For one long word of this size an exact counter needs seconds, in which it ignores interrupts, and half a
- *  gigabyte. */
-const maxExactMegabytes = 10;
+/** Returns the directory that was named for each path, or `undefined` for a file that was named itself. Directories may
+ *  be nested. */
+async function gatherInputs(
+  names: readonly string[],
+  {
+    cwd,
+    progress,
+    show,
+    skip,
+  }: Pick<CountInputsOptions, "cwd" | "progress"> & {
+    show(path: string): string;
+    skip(path: string, unread: Unread, isNamed: boolean): void;
+  },
+): Promise<Map<string, string | undefined>> {
+  const inputs = new Map<string, string | undefined>();
+  for (const path of new Set(names.map((name) => (name === "-" ? name : resolve(cwd, name))))) {
+    // Problems with the path are reported when it is read.
+    const stats = path === "-" ? undefined : await stat(path).catch(() => undefined);
+    if (!stats?.isDirectory()) {
+      inputs.set(path, undefined);
+      continue;
+    }
+    progress(`listing ${show(path)}`);
+    const list = await listFiles(path);
+    for (const file of list.files) if (!inputs.has(file)) inputs.set(file, path);
+    for (const unread of list.skipped) skip(unread.path, unread, false);
+  }
+  return inputs;
+}
 
 function chooseLimit(counters: readonly Counter[]): TextLimit | undefined {
+  // For one long word of this size an exact counter needs seconds, in which it ignores interrupts, and half a gigabyte.
+  const maxExactMegabytes = 10;
   const exact = counters.find(({ name }) => name.startsWith("exact:"));
   if (exact === undefined) return undefined;
   const reason = `${exact.name} counts at most ${maxExactMegabytes} MB: split the file, or choose an estimate`;
@@ -78,73 +111,16 @@ async function readInput(
   {
     within,
     limit,
-    options,
-  }: {
-    readonly within: string | undefined;
-    readonly limit: TextLimit | undefined;
-    readonly options: CountInputsOptions;
-  },
+    stdin,
+    stdinKind,
+  }: CountInputsOptions & { readonly within: string | undefined; readonly limit: TextLimit | undefined },
 ): Promise<TextRead> {
-  if (path === "-")
-    return options.stdinKind === "directory"
-      ? { reason: "is a directory", kind: "failed" }
-      : readTextStream(options.stdin, limit);
+  if (path === "-" && stdinKind === "directory") return { reason: "is a directory", kind: "failed" };
+  if (path === "-") return readTextStream(stdin, limit);
   // A file that was named may be a pipe.
   return within === undefined ? readTextFile(path, limit) : readForeignText(path, { within, ...(limit ?? textLimit) });
 }
 
-/** Inputs and skipped files by path, because directories may be nested. */
-interface Gathered {
-  inputs: Map<
-    string,
-    {
-      path: string;
-      /** The directory that was named. Absent for a file that was named itself. */
-      within?: string;
-    }
-  >;
-  skipped: Map<string, SkippedFile>;
-}
-
-async function gatherInputs(names: readonly string[], options: CountInputsOptions): Promise<Gathered> {
-  const gathered: Gathered = { inputs: new Map(), skipped: new Map() };
-  const paths = new Set(names.map((name) => (name === "-" ? name : resolve(options.cwd, name))));
-  for (const path of paths) {
-    if (path !== "-" && (await isDirectory(path))) await gatherDirectory(path, gathered, options);
-    else gathered.inputs.set(path, { path });
-  }
-  // Links in directories are skipped; named links are followed.
-  for (const path of gathered.inputs.keys()) gathered.skipped.delete(path);
-  return gathered;
-}
-
-async function gatherDirectory(
-  directory: string,
-  { inputs, skipped }: Gathered,
-  options: CountInputsOptions,
-): Promise<void> {
-  options.progress(`listing ${shownPath(directory, options)}`);
-  const list = await listFiles(directory);
-  for (const path of list.files) if (!inputs.has(path)) inputs.set(path, { path, within: directory });
-  for (const { path, ...unread } of list.skipped) skipped.set(path, skip(unread, shownPath(path, options), false));
-}
-
-async function isDirectory(path: string): Promise<boolean> {
-  // Problems with the path are reported when it is read.
-  return stat(path).then(
-    (stats) => stats.isDirectory(),
-    () => false,
-  );
-}
-
-function shownPath(path: string, { cwd }: CountInputsOptions): string {
-  return path === "-" ? path : relative(cwd, path) || ".";
-}
-
-function skip({ reason, kind }: Unread, path: string, named: boolean): SkippedFile {
-  return { path, reason, failed: named || kind === "failed" };
-}
-
 function byPath(a: { path: string }, b: { path: string }): number {
-  return a.path < b.path ? -1 : a.path > b.path ? 1 : 0;
+  return compareText(a.path, b.path);
 }

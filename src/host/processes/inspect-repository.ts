@@ -83,7 +83,10 @@ async function askGit(place: GitPlace): Promise<Asked<Answer>> {
   if ("refused" in configured) return { answer: configured };
   const [inside, up = "", ...lines] = placed.bytes.toString("utf8").split("\n");
   const answer: GitAnswer = {
-    ...{ inside, root, depth: up.split("/").length - 1, toplevel: resolve(root, up) },
+    inside,
+    root,
+    depth: up.split("/").length - 1,
+    toplevel: resolve(root, up),
     gitDirectory: lines.slice(0, -1).join("\n"),
     settings: parseSettings(configured.bytes.toString("latin1")),
   };
@@ -219,18 +222,16 @@ function parseSettings(listed: string): GitSetting[] {
 // Checks whether git's directory belongs to the work tree. A tree may bring a `.git` that leads to another repository.
 // Git would then show that repository's history, or print lines of any file in its errors.
 
-interface GitDirectory {
-  readonly toplevel: string;
-  /** The real path of git's directory. */
-  readonly real: string;
-  /** The directory that linked worktrees share. */
-  readonly shared: string;
-  /** The directory's own settings name the work tree, as in a submodule. */
-  readonly pointsBack: boolean;
-}
-
-/** Returns the reason not to use it, or `undefined` if it may be used. */
-async function foreignGitDirectory({ toplevel, real, shared, pointsBack }: GitDirectory): Promise<string | undefined> {
+/** Returns the reason not to use git's directory, or `undefined` if it may be used. `real` is its real path, and `shared`
+ *  the one that linked worktrees share. `pointsBack`: its own settings name the work tree, as in a submodule. */
+async function foreignGitDirectory({
+  toplevel,
+  real,
+  shared,
+  pointsBack,
+}: Readonly<Record<"toplevel" | "real" | "shared", string>> & { readonly pointsBack: boolean }): Promise<
+  string | undefined
+> {
   const own = unlessFailed(() => lstatSync(join(toplevel, ".git")));
   if (own === undefined) return "its work tree is elsewhere (core.worktree)";
   const isOwn = own.isDirectory()

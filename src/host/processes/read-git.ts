@@ -195,19 +195,11 @@ const safeFlags: Readonly<Record<string, readonly string[]>> = {
 
 // Settings that are dangerous only under certain names, and their overrides.
 
-interface Overrides {
-  /** Environment variables. Unlike an argument, they allow a name with any character. */
-  readonly variables: Environment;
-  /** Names of the filters that are not run. */
-  readonly filters: ReadonlySet<string>;
-  /** A setting that cannot be overridden. */
-  readonly problem?: string;
-}
-
 /** Turns off every filter and hook, whoever defined it: the repository's attributes choose the files for a filter, and
  *  the program of git-lfs, for example, is a setting too. Also turns off rule files that the repository, not the user,
- *  chose. */
-function settingOverrides(settings: readonly GitSetting[], mergeDriver = "false"): Overrides {
+ *  chose. Returns environment variables, which unlike arguments allow a name with any character; the names of the filters
+ *  that are not run; and a setting that cannot be overridden. */
+function settingOverrides(settings: readonly GitSetting[], mergeDriver = "false") {
   const ownFiles: ReadonlySet<string> = new Set(["core.attributesfile", "core.excludesfile"]);
   const named = (pattern: RegExp) => new Set(settings.flatMap(({ key }) => pattern.exec(key)?.[1] ?? []));
   const names = named(/^filter\.(.*)\.[^.]*$/s);

@@ -111,7 +111,9 @@ async function addFile(path: string, hops: number, found: Found): Promise<void> 
   const text = await readInside(path, real, found);
   if (text === undefined) return;
   const imports = hops > 0 ? await findImports(text, real, found) : [];
-  if (imports.length === 0 || !isOnlyImports(text)) found.files.push({ path, text });
+  const lines = text.replace(/^\uFEFF/, "").split("\n");
+  const isOnlyImports = imports.length > 0 && lines.every((line) => /^(@\S+)?$/.test(line.trim()));
+  if (!isOnlyImports) found.files.push({ path, text });
   for (const each of imports) await addFile(each, hops - 1, found);
 }
 
@@ -151,23 +153,9 @@ async function findImports(text: string, file: string, { root }: Found): Promise
   return paths;
 }
 
-function isOnlyImports(text: string): boolean {
-  const lines = text
-    .replace(/^\uFEFF/, "")
-    .split("\n")
-    .map((line) => line.trim());
-  return lines.every((line) => line === "" || /^@\S+$/.test(line));
-}
-
-/** The paths of a project as somebody who works there sees it: existing tracked files, and files that git would track.
- *  Without git, a walk finds the same. */
-interface ProjectList {
-  /** As in `ProjectScan`. */
-  readonly paths: string[];
-  readonly problems: ScanProblem[];
-}
-
-async function listProject(root: string, options: ScanOptions): Promise<ProjectList> {
+/** Lists the paths of a project as somebody who works there sees it: existing tracked files, and files that git would
+ *  track. Without git, a walk finds the same. */
+async function listProject(root: string, options: ScanOptions): Promise<Pick<ProjectScan, "paths" | "problems">> {
   const listed = await listByGit(root, options);
   if ("paths" in listed && listed.paths.length > 0) return { ...listed, problems: [] };
   // Git lists nothing below a directory that it ignores. This directory was named on purpose.
@@ -178,12 +166,11 @@ async function listProject(root: string, options: ScanOptions): Promise<ProjectL
   const special = skipped.filter(({ kind }) => kind !== "failed");
   const paths = [...files, ...special.map(({ path }) => path)].map(within);
   options.onProgress?.(paths.length);
-  const walked = {
-    paths: [...paths, ...closed.map(({ path }) => `${within(path)}/`)],
-    problems: closed.map(({ path, reason }) => ({ path: within(path), reason })),
+  const problems = closed.map(({ path, reason }) => ({ path: within(path), reason }));
+  return {
+    paths: [...paths, ...problems.map(({ path }) => `${path}/`)],
+    problems: "reason" in listed ? [{ path: ".", reason: listed.reason }, ...problems] : problems,
   };
-  const problems = "reason" in listed ? [{ path: ".", reason: listed.reason }] : [];
-  return { paths: walked.paths, problems: [...problems, ...walked.problems] };
 }
 
 async function listByGit(
@@ -192,10 +179,7 @@ async function listByGit(
 ): Promise<{ readonly paths: string[] } | { readonly reason: string }> {
   // The letters of `-t` mean: `?` not tracked, `S` not checked out, `R` tracked but missing. A person's global
   // excludes are not read.
-  const listing = [
-    ...["ls-files", "-z", "-t", "--stage"],
-    ...["--cached", "--others", "--deleted", "--exclude-standard", "--", "."],
-  ];
+  const listing = "ls-files -z -t --stage --cached --others --deleted --exclude-standard -- .".split(" ");
   const place = { root, env, signal: signal ?? new AbortController().signal };
   const git = await readGit(place, listing, ["core.excludesFile="]);
   if ("refused" in git) {
