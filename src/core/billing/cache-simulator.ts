@@ -149,8 +149,8 @@ function createAutomaticCache(rules: CacheRules, minPrefix: number): PromptCache
 
 /** A cache that is written at markers and read by looking back from them. */
 function createBreakpointCache(rules: CacheRules, minPrefix: number): PromptCache {
-  const entries = new Map<number, Entry>();
-  let left: { readonly entry: Entry; readonly tokens: number } | undefined;
+  const entries = new Map<number, CacheEntry>();
+  let left: { readonly entry: CacheEntry; readonly tokens: number } | undefined;
   return {
     take(call) {
       const { chain, startMs } = call;
@@ -174,7 +174,7 @@ function createBreakpointCache(rules: CacheRules, minPrefix: number): PromptCach
   };
 }
 
-interface Entry {
+interface CacheEntry {
   lifetimeMs: number;
   expiresMs: number;
   availableMs: number;
@@ -208,7 +208,7 @@ function fail(what: string, hint: string): never {
 
 /** Looks from the last marker to the first for the nearest live entry within reach. Each position is looked at once. */
 function findHit(
-  entries: ReadonlyMap<number, Entry>,
+  entries: ReadonlyMap<number, CacheEntry>,
   markers: readonly Breakpoint[],
   { chain, startMs, lookback }: { chain: PrefixChain; startMs: number; lookback: number },
 ): number | undefined {
@@ -223,17 +223,17 @@ function findHit(
   return undefined;
 }
 
-function isLive(entry: Entry, startMs: number): boolean {
+function isLive(entry: CacheEntry, startMs: number): boolean {
   return entry.availableMs <= startMs && startMs < entry.expiresMs;
 }
 
 /** A refresh keeps the lifetime that the entry was written with. */
-function refresh(entry: Entry, startMs: number): void {
+function refresh(entry: CacheEntry, startMs: number): void {
   entry.expiresMs = Math.max(entry.expiresMs, startMs + entry.lifetimeMs);
 }
 
 function write(
-  entries: Map<number, Entry>,
+  entries: Map<number, CacheEntry>,
   { after, ttl }: Breakpoint,
   { call, rules }: { call: CacheCall; rules: CacheRules },
 ): void {

@@ -55,10 +55,10 @@ export const cacheMarkers = [
   "cachePoint", // Bedrock
 ] as const;
 
-const names: ReadonlySet<string> = new Set(cacheMarkers);
+const markerNames: ReadonlySet<string> = new Set(cacheMarkers);
 
 export function isCacheMarker(name: string): boolean {
-  return names.has(name);
+  return markerNames.has(name);
 }
 
 /** Returns the same object if it has no marker. */

@@ -64,7 +64,7 @@ export function nameMessage(message: object): string {
 
 // Different contents give different sequences: each value starts with its kind.
 const marks = { text: 1, bytes: 2, scalar: 3, list: 4, fields: 5, end: 6 } as const;
-const maxDepth = 500;
+const maxHashedDepth = 500;
 
 function addValue(hash: HashSequence, value: unknown, depth: number): void {
   if (typeof value === "string") {
@@ -75,8 +75,8 @@ function addValue(hash: HashSequence, value: unknown, depth: number): void {
     // As in JSON: -0 is 0, and NaN, infinity and undefined are null.
     const isValue = typeof value === "boolean" || typeof value === "bigint" || Number.isFinite(value);
     hash.addText(isValue ? String(value) : "null");
-  } else if (depth > maxDepth)
-    throw new ContextError("invalid_message", `message is nested more than ${maxDepth} levels deep`);
+  } else if (depth > maxHashedDepth)
+    throw new ContextError("invalid_message", `message is nested more than ${maxHashedDepth} levels deep`);
   else if (Array.isArray(value)) addList(hash, value, depth + 1);
   else addObject(hash, value, depth + 1);
 }

@@ -5,7 +5,7 @@ import type { Fields } from "../text/index.ts";
  *  this is several times faster than hashing, because strings compare at the speed of memory. */
 export function isSameJson(known: unknown, value: unknown, depth = 0): boolean {
   if (typeof known !== "object" || known === null) return known === value;
-  if (typeof value !== "object" || value === null || depth > maxDepth) return false;
+  if (typeof value !== "object" || value === null || depth > maxComparedDepth) return false;
   const prototype = Object.getPrototypeOf(known);
   if (prototype !== Object.getPrototypeOf(value)) return false;
   if (Array.isArray(known)) return isSameList(known, value as unknown[], depth);
@@ -31,28 +31,28 @@ function isSameList(known: readonly unknown[], value: readonly unknown[], depth:
 }
 
 // Below this depth, an object is compared by identity only.
-const maxDepth = 32;
+const maxComparedDepth = 32;
 
 /** Records a JSON value. Returns a function that checks whether a later value is the same, also after edits in
  *  place. */
 export function takeSnapshot(value: unknown): (later: unknown) => boolean {
   const snapshot: unknown[] = [];
-  add(value, snapshot, 0);
+  addToSnapshot(value, snapshot, 0);
   return (later) => matches(later, { snapshot, at: 0 }, 0);
 }
 
-function add(value: unknown, snapshot: unknown[], depth: number): void {
+function addToSnapshot(value: unknown, snapshot: unknown[], depth: number): void {
   if (isLeaf(value, depth)) {
     snapshot.push(value);
   } else if (Array.isArray(value)) {
     snapshot.push(list);
-    for (let index = 0; index < value.length; index++) add(value[index], snapshot, depth + 1);
+    for (let index = 0; index < value.length; index++) addToSnapshot(value[index], snapshot, depth + 1);
     snapshot.push(end);
   } else {
     snapshot.push(fields);
     for (const name in value as Fields) {
       snapshot.push(name);
-      add((value as Fields)[name], snapshot, depth + 1);
+      addToSnapshot((value as Fields)[name], snapshot, depth + 1);
     }
     snapshot.push(end);
   }
@@ -60,7 +60,7 @@ function add(value: unknown, snapshot: unknown[], depth: number): void {
 
 /** Bytes are compared by identity: an image of a few megabytes would be a million values. */
 function isLeaf(value: unknown, depth: number): boolean {
-  return typeof value !== "object" || value === null || depth > maxDepth || ArrayBuffer.isView(value);
+  return typeof value !== "object" || value === null || depth > maxComparedDepth || ArrayBuffer.isView(value);
 }
 
 // Marks around lists and objects, so that different values never have equal snapshots.
@@ -75,7 +75,7 @@ interface Position {
   at: number;
 }
 
-// Walks exactly as `add` does.
+// Walks exactly as `addToSnapshot` does.
 function matches(value: unknown, position: Position, depth: number): boolean {
   const { snapshot } = position;
   if (isLeaf(value, depth)) return snapshot[position.at++] === value;

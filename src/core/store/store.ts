@@ -171,7 +171,7 @@ export function createStore(driver: StoreDriver): MaintainedStore {
       checkWhole("limit", limit, 1);
       return driver.list(collection, options);
     },
-    ...createStreams(driver, check),
+    ...checkStreams(driver, check),
     async purge() {
       check({});
       return driver.purge();
@@ -185,7 +185,7 @@ export function createStore(driver: StoreDriver): MaintainedStore {
 
 type Check = (names: Readonly<Record<string, string>>) => void;
 
-function createStreams(
+function checkStreams(
   driver: StoreDriver,
   check: Check,
 ): Pick<Store, "append" | "read" | "trimStream" | "deleteStream"> {

@@ -19,13 +19,13 @@ export interface JsonEdit extends JsonRange {
 /** Returns the members of the first object at or after `start`. */
 export function membersOf(text: string, start: number): JsonMember[] {
   const members: JsonMember[] = [];
-  for (let at = skip(text, text.indexOf("{", start) + 1); text[at] === '"'; ) {
+  for (let at = skipFiller(text, text.indexOf("{", start) + 1); text[at] === '"'; ) {
     const nameEnd = jsonStringEnd(text, at);
-    const valueStart = skip(text, nameEnd);
+    const valueStart = skipFiller(text, nameEnd);
     const end = valueEnd(text, valueStart);
     const name = JSON.parse(text.slice(at, nameEnd)) as string;
     members.push({ name, start: at, end, value: { start: valueStart, end } });
-    at = skip(text, end);
+    at = skipFiller(text, end);
   }
   return members;
 }
@@ -43,11 +43,11 @@ export function elementsOf(text: string, start: number): JsonRange[] {
 /** Returns the values from `start` on: the elements of a list whose bracket is just before `start`, or the values of JSON Lines. */
 export function valuesFrom(text: string, start: number): JsonRange[] {
   const values: JsonRange[] = [];
-  for (let at = skip(text, start); ; ) {
+  for (let at = skipFiller(text, start); ; ) {
     const end = valueEnd(text, at);
     if (end === at) return values;
     values.push({ start: at, end });
-    at = skip(text, end);
+    at = skipFiller(text, end);
   }
 }
 
@@ -84,7 +84,7 @@ const [quote, openList, closeList, openObject, closeObject] = [0x22, 0x5b, 0x5d,
 const filler = /[\s,:]*/y;
 const scalar = /[^\s,:[\]{}"/]*/y;
 
-function skip(text: string, start: number): number {
+function skipFiller(text: string, start: number): number {
   return matchEnd(filler, text, start);
 }
 

@@ -112,7 +112,7 @@ function readPair(scanner: Scanner, table: TomlPath): void {
   const start = scanner.at;
   const path = [...table, ...readKeys(scanner)];
   scanner.at++;
-  skip(scanner, space);
+  skipMatch(scanner, space);
   readValue(scanner, { kind: "pair", path, start });
 }
 
@@ -126,7 +126,7 @@ function readValue(scanner: Scanner, { kind, path, start }: Omit<TomlPart, "end"
   } else if (first === "{") readItems(scanner, "}", () => readPair(scanner, path));
   else if (first === '"' || first === "'") scanner.at = findStringEnd(scanner.text, scanner.at);
   // A date may have a space inside.
-  else skip(scanner, /[^\s,\]}#]*(?:[ \t]+[^\s,\]}#]+)*/y);
+  else skipMatch(scanner, /[^\s,\]}#]*(?:[ \t]+[^\s,\]}#]+)*/y);
   part.end = scanner.at;
 }
 
@@ -171,15 +171,15 @@ function unquote(quoted: string): string {
 
 function skipBlank(scanner: Scanner): void {
   for (;;) {
-    skip(scanner, /\s*/y);
+    skipMatch(scanner, /\s*/y);
     const start = scanner.at;
     if (scanner.text[start] !== "#") return;
-    skip(scanner, /[^\r\n]*/y);
+    skipMatch(scanner, /[^\r\n]*/y);
     scanner.parts.push({ kind: "comment", path: [], start, end: scanner.at });
   }
 }
 
-function skip(scanner: Scanner, pattern: RegExp): void {
+function skipMatch(scanner: Scanner, pattern: RegExp): void {
   scanner.at = matchEnd(pattern, scanner.text, scanner.at);
 }
 

@@ -98,7 +98,7 @@ export function namedKey(name: string, identity: string): string {
 
 // C0 and C1 controls, and the marks that reorder text (Trojan Source, CVE-2021-42574).
 const unsafe: RegExp = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
-const names: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+const shortEscapes: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
 /** Returns text on one line that cannot control a terminal: control characters become visible escapes. Use it for file
  *  names. */
@@ -125,7 +125,7 @@ export function printableJson(json: string): string {
 
 function escapeCharacter(character: string): string {
   const code = character.charCodeAt(0);
-  return names[character] ?? (code < 0x100 ? `\\x${hex(code, 2)}` : `\\u${hex(code, 4)}`);
+  return shortEscapes[character] ?? (code < 0x100 ? `\\x${hex(code, 2)}` : `\\u${hex(code, 4)}`);
 }
 
 function hex(code: number, width: number): string {

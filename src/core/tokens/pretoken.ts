@@ -29,7 +29,7 @@ const cl100k: PretokenEnd = (bytes, start, end) => {
   const contraction = contractionLength(bytes, start, end);
   if (contraction > 0) return start + contraction;
   const letters = first & prefix ? start + widthAt(bytes, start) : start;
-  const word = skip(bytes, letters, end, letter);
+  const word = skipClass(bytes, letters, end, letter);
   if (word > letters) return word;
   const symbols = symbolsEnd(bytes, start, end);
   if (symbols === start) return spaceEnd(bytes, start, end);
@@ -75,7 +75,7 @@ function widthAt(bytes: Uint8Array, at: number): number {
   return byte < 0xf0 ? 3 : 4;
 }
 
-function skip(bytes: Uint8Array, from: number, end: number, mask: number): number {
+function skipClass(bytes: Uint8Array, from: number, end: number, mask: number): number {
   let position = from;
   while (position < end && classAt(bytes, position) & mask) position += widthAt(bytes, position);
   return position;
@@ -97,7 +97,7 @@ function o200kWordEnd(bytes: Uint8Array, start: number, end: number): number {
   const cased = casedEnd(bytes, from, end);
   if (cased > from) return cased;
   if (first === mark) return casedEnd(bytes, start, end);
-  const shout = skip(bytes, from, end, upper);
+  const shout = skipClass(bytes, from, end, upper);
   return shout > from ? shout : start;
 }
 
@@ -107,7 +107,7 @@ function casedEnd(bytes: Uint8Array, from: number, end: number): number {
   let fallback = from;
   while (position < end) {
     const kind = classAt(bytes, position);
-    if (kind === lower) return skip(bytes, position, end, lower | caseless | mark);
+    if (kind === lower) return skipClass(bytes, position, end, lower | caseless | mark);
     if (!(kind & (upper | caseless | mark))) break;
     position += widthAt(bytes, position);
     // Without lower case, the first part backtracks until the second can begin: at the last caseless letter or mark.
@@ -131,7 +131,7 @@ function contractionLength(bytes: Uint8Array, at: number, end: number): number {
 /** Returns the end of ` ?[^\s\p{L}\p{N}]+`, or `start` if it does not match. */
 function symbolsEnd(bytes: Uint8Array, start: number, end: number): number {
   const from = bytes[start] === blank ? start + 1 : start;
-  const position = skip(bytes, from, end, other | mark);
+  const position = skipClass(bytes, from, end, other | mark);
   return position > from ? position : start;
 }
 

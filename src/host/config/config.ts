@@ -82,11 +82,11 @@ export interface CompanyConfig {
 }
 
 /** Any part of a `Config`, from one file. */
-export type ConfigPart = { readonly [Key in keyof Config]?: Part<Config[Key]> };
-type Part<Value> = Value extends readonly unknown[] | undefined
+export type ConfigPart = { readonly [Key in keyof Config]?: DeepPart<Config[Key]> };
+type DeepPart<Value> = Value extends readonly unknown[] | undefined
   ? Value
   : Value extends object | undefined
-    ? { readonly [Key in keyof Value]?: Part<Value[Key]> | undefined }
+    ? { readonly [Key in keyof Value]?: DeepPart<Value[Key]> | undefined }
     : Value | undefined;
 
 export const onOverflows = ["drop", "thin"] as const;

@@ -131,7 +131,7 @@ export function readPlainYaml(text: string): PlainYaml | undefined {
   // space.
   const unusual = /[^\n\x20-\x7e\u00a1-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff]/;
   if (text.length > maxLength || unusual.test(text)) return undefined;
-  const lines: Line[] = [];
+  const lines: YamlLine[] = [];
   for (const [index, content] of text.split("\n").entries()) {
     const start = content.search(/[^ ]/);
     if (start >= 0 && content[start] !== "#")
@@ -147,17 +147,17 @@ export function readPlainYaml(text: string): PlainYaml | undefined {
   }
 }
 
-const maxDepth = 8;
+const maxYamlDepth = 8;
 const notPlain: unique symbol = Symbol("not plain YAML");
 
-interface Line {
+interface YamlLine {
   readonly number: number;
   readonly indent: number;
   readonly text: string;
 }
 
 interface Lines {
-  readonly lines: readonly Line[];
+  readonly lines: readonly YamlLine[];
   at: number;
 }
 
@@ -182,9 +182,9 @@ function readMapping(source: Lines, { indent, depth }: Level): PlainNode {
   const first = source.lines[source.at]?.number ?? 1;
   for (let line = source.lines[source.at]; line !== undefined; line = source.lines[source.at]) {
     if (line.indent < indent && depth > 0) break;
-    const [, word, quoted, rest = ""] = (line.indent === indent && keyLine.exec(line.text)) || refuse();
-    const key = word ?? quoted ?? refuse();
-    if (below.has(key) || key === "__proto__" || isConstant(word)) refuse();
+    const [, word, quoted, rest = ""] = (line.indent === indent && keyLine.exec(line.text)) || leaveToLibrary();
+    const key = word ?? quoted ?? leaveToLibrary();
+    if (below.has(key) || key === "__proto__" || isConstant(word)) leaveToLibrary();
     source.at++;
     const isOpen = rest === "" || rest.startsWith("#");
     const node = isOpen ? readBelow(source, { indent, depth: depth + 1 }) : readRest(rest, line.number, depth + 1);
@@ -197,19 +197,19 @@ function readMapping(source: Lines, { indent, depth }: Level): PlainNode {
 /** Reads the value of a key that has none on its own line. A list may start at the key's indentation. */
 function readBelow(source: Lines, { indent, depth }: Level): PlainNode {
   const next = source.lines[source.at];
-  if (next === undefined || next.indent < indent || depth > maxDepth) refuse();
+  if (next === undefined || next.indent < indent || depth > maxYamlDepth) leaveToLibrary();
   if (itemLine.test(next.text)) {
     const nodes: PlainNode[] = [];
     for (let line = source.lines[source.at]; line !== undefined; line = source.lines[source.at]) {
       const [, rest] = (line.indent === next.indent && itemLine.exec(line.text)) || [];
-      if (rest === undefined && line.indent > next.indent) refuse();
+      if (rest === undefined && line.indent > next.indent) leaveToLibrary();
       if (rest === undefined) break;
       nodes.push(readRest(rest, line.number, 1));
       source.at++;
     }
     return createList(nodes, nodes[0]!.line);
   }
-  return next.indent > indent ? readMapping(source, { indent: next.indent, depth }) : refuse();
+  return next.indent > indent ? readMapping(source, { indent: next.indent, depth }) : leaveToLibrary();
 }
 
 function createList(nodes: readonly PlainNode[], line: number): PlainNode {
@@ -221,7 +221,7 @@ function readRest(rest: string, line: number, depth: number): PlainNode {
   if (/^["'[{]/.test(rest)) {
     const flow = { text: rest, at: 0, line };
     const node = readFlow(flow, depth);
-    if (!/^ *(?: #.*)?$/.test(rest.slice(flow.at))) refuse();
+    if (!/^ *(?: #.*)?$/.test(rest.slice(flow.at))) leaveToLibrary();
     return node;
   }
   const comment = rest.indexOf(" #");
@@ -235,17 +235,17 @@ interface Flow {
 }
 
 function readFlow(flow: Flow, depth: number): PlainNode {
-  if (depth > maxDepth) refuse();
+  if (depth > maxYamlDepth) leaveToLibrary();
   if (take(flow, /\[ */y) !== undefined) {
     const nodes: PlainNode[] = [];
     if (take(flow, /\]/y) !== undefined) return createList(nodes, flow.line);
     do nodes.push(readFlow(flow, depth + 1));
     while (take(flow, / *, +/y) !== undefined);
-    return take(flow, / *\]/y) === undefined ? refuse() : createList(nodes, flow.line);
+    return take(flow, / *\]/y) === undefined ? leaveToLibrary() : createList(nodes, flow.line);
   }
   if (take(flow, /\{ */y) !== undefined) return readFlowPairs(flow, depth);
   const [, double, single] = take(flow, /"([^"\\]*)"|'([^']*)'/y) ?? [];
-  const value = double ?? single ?? parseScalar((take(flow, /\w[\w./@+-]*/y) ?? refuse())[0]);
+  const value = double ?? single ?? parseScalar((take(flow, /\w[\w./@+-]*/y) ?? leaveToLibrary())[0]);
   return { value, line: flow.line };
 }
 
@@ -253,12 +253,12 @@ function readFlowPairs(flow: Flow, depth: number): PlainNode {
   const below = new Map<string, PlainNode>();
   if (take(flow, /\}/y) === undefined) {
     do {
-      const [, word, quoted] = take(flow, /(?:([A-Za-z][\w.-]*)|"([^"\\]+)"): +/y) ?? refuse();
-      const key = word ?? quoted ?? refuse();
-      if (below.has(key) || key === "__proto__" || isConstant(word)) refuse();
+      const [, word, quoted] = take(flow, /(?:([A-Za-z][\w.-]*)|"([^"\\]+)"): +/y) ?? leaveToLibrary();
+      const key = word ?? quoted ?? leaveToLibrary();
+      if (below.has(key) || key === "__proto__" || isConstant(word)) leaveToLibrary();
       below.set(key, readFlow(flow, depth + 1));
     } while (take(flow, / *, +/y) !== undefined);
-    if (take(flow, / *\}/y) === undefined) refuse();
+    if (take(flow, / *\}/y) === undefined) leaveToLibrary();
   }
   return { value: Object.fromEntries([...below].map(([key, { value }]) => [key, value])), line: flow.line, below };
 }
@@ -279,10 +279,10 @@ function parseScalar(text: string): string | number | boolean {
   if (text === "true" || text === "false") return text === "true";
   if (/^(?:0|[1-9]\d{0,14}|\d{1,9}\.\d{1,9})$/.test(text)) return Number(text);
   const isText = /^[A-Za-z]/.test(text) && !/:(?: |$)/.test(text) && !isConstant(text);
-  return isText ? text : refuse();
+  return isText ? text : leaveToLibrary();
 }
 
-function refuse(): never {
+function leaveToLibrary(): never {
   throw notPlain;
 }
 

@@ -50,7 +50,7 @@ export async function loadConfig(surroundings: Surroundings): Promise<LoadedConf
     layers.flatMap(({ file, problems }) => problems.map((problem) => ({ ...problem, file }))),
   );
   const project = layers.find(({ label }) => label === "project");
-  const judged = project === undefined ? { powerful: [], leftOut: [] } : await judge(project, surroundings);
+  const judged = project === undefined ? { powerful: [], leftOut: [] } : await judgePowerful(project, surroundings);
   const merged: Merged = { values: {}, sources: {} };
   mergeInto(merged, defaultConfig, () => "default");
   for (const layer of layers) {
@@ -76,7 +76,7 @@ export async function loadConfig(surroundings: Surroundings): Promise<LoadedConf
 }
 
 /** Finds the project's powerful settings and the ignored ones. Without any, the record of trust is not read. */
-async function judge({ path, values, lineOf }: Layer, { cwd, env }: Surroundings): Promise<Judged> {
+async function judgePowerful({ path, values, lineOf }: Layer, { cwd, env }: Surroundings): Promise<Judged> {
   // Keys that can start a program, read outside the project, or change costs. A project's values count only after
   // a person has trusted them. Some belong to later versions: a key is listed here before it is in the schema.
   const powerfulKeys: readonly string[] = ["company", "prices", "allow", "guard", "run"];
@@ -130,20 +130,20 @@ export function findSource(
   return file === undefined ? {} : { file, line: Number(line) };
 }
 
-interface Place {
+interface ConfigPlace {
   label: "user" | "project";
   path: string;
   /** As shown to people. */
   file: string;
 }
 
-type Layer = Place & ConfigFile;
+type Layer = ConfigPlace & ConfigFile;
 
-async function findConfigFiles({ cwd, env, projectOnly = false }: Surroundings): Promise<Place[]> {
+async function findConfigFiles({ cwd, env, projectOnly = false }: Surroundings): Promise<ConfigPlace[]> {
   const home = homeDirectory(env);
   const user = join(configDirectory(env), "config.yaml");
   const project = await findProjectFile({ cwd, env }, home);
-  const places: Place[] = [];
+  const places: ConfigPlace[] = [];
   if (!projectOnly && (await exists(user)))
     places.push({ label: "user", path: user, file: isInside(user, home) ? join("~", relative(home, user)) : user });
   if (project !== undefined) places.push({ label: "project", path: project, file: relative(cwd, project) });
@@ -161,7 +161,7 @@ async function findProjectFile({ cwd, env }: Surroundings, home: string): Promis
   return undefined;
 }
 
-async function readLayer(place: Place): Promise<Layer> {
+async function readLayer(place: ConfigPlace): Promise<Layer> {
   // People may link their own file from elsewhere. A repository must not.
   const within = place.label === "project" ? dirname(dirname(place.path)) : undefined;
   const read = readForeignText(place.path, { within });

@@ -75,7 +75,7 @@ function explainIssue(issue: z.core.$ZodIssue, schema: z.ZodType): Explained[] {
   const { path } = issue;
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) =>
-      explainUnknown([...path, key], Object.keys(placeAt(path, schema)?.properties ?? {})),
+      explainUnknownKey([...path, key], Object.keys(placeAt(path, schema)?.properties ?? {})),
     );
   const unknown = issue.code === "invalid_union" ? unknownInUnion(issue) : [];
   if (unknown.length > 0) return unknown;
@@ -93,28 +93,28 @@ function unknownInUnion({ path, errors }: z.core.$ZodIssueInvalidUnion): Explain
   const mappings = errors.filter((issues) => unknownOf(issues).length > 0);
   const keys = unknownOf(mappings[0] ?? []).filter((key) => mappings.every((each) => unknownOf(each).includes(key)));
   const allowed = mappings.flat().flatMap((issue) => (issue.path.length === 1 ? [String(issue.path[0])] : []));
-  return keys.map((key) => explainUnknown([...path, key], allowed));
+  return keys.map((key) => explainUnknownKey([...path, key], allowed));
 }
 
-function explainUnknown(path: readonly PropertyKey[], allowed: readonly string[]): Explained {
+function explainUnknownKey(path: readonly PropertyKey[], allowed: readonly string[]): Explained {
   const meant = didYouMean(String(path.at(-1)), allowed) ?? `Allowed keys are ${allowed.join(", ")}.`;
   return { path, rule: "unknown-key", message: `unknown key "${dotted(path)}". ${meant}` };
 }
 
 const jsonSchemas = new WeakMap<z.ZodType, object>();
 
-interface Place {
+interface SchemaPlace {
   readonly type?: unknown;
   readonly properties?: Readonly<Record<string, unknown>>;
   readonly items?: unknown;
   readonly additionalProperties?: unknown;
 }
 
-function placeAt(path: readonly PropertyKey[], schema: z.ZodType): Place | undefined {
+function placeAt(path: readonly PropertyKey[], schema: z.ZodType): SchemaPlace | undefined {
   // Converted once per schema, since this is the slowest step.
   const known = jsonSchemas.get(schema) ?? z.toJSONSchema(schema, { io: "input" });
   jsonSchemas.set(schema, known);
-  return path.reduce<Place | undefined>((at, part) => {
+  return path.reduce<SchemaPlace | undefined>((at, part) => {
     const own = at?.properties !== undefined && Object.hasOwn(at.properties, part);
     const below = own ? at?.properties?.[String(part)] : (at?.items ?? at?.additionalProperties);
     return typeof below === "object" && below !== null ? below : undefined;

@@ -71,7 +71,7 @@ export async function attemptChange<Facts>(
   let look: Look<Facts> | undefined;
   try {
     const target = await resolveTarget(path, options.root);
-    look = inFolder(target, (folder) => lookAt({ folder, name: target.name }, options));
+    look = inFolder(target, (folder) => lookAtFile({ folder, name: target.name }, options));
     const isDone = look.problem !== undefined || (!look.differs && !look.hasTemporaries);
     const lock = { env: options.env ?? process.env };
     const done: Done<Facts> =
@@ -104,7 +104,7 @@ interface Looked {
   readonly name: string;
 }
 
-function lookAt<Facts>({ folder, name }: Looked, { plan }: AttemptOptions<Facts>): Look<Facts> {
+function lookAtFile<Facts>({ folder, name }: Looked, { plan }: AttemptOptions<Facts>): Look<Facts> {
   const state = folder && readFileState(folder.at(name));
   refuseKind(state);
   const before = folder && state && readBytes(folder.at(name)).toString("latin1");
@@ -155,7 +155,7 @@ async function changeLocked<Facts>(
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const look = inFolder(target, (folder) => {
       if (folder !== undefined && attempt === 0) removeStaleTemporaries({ folder, name });
-      return lookAt({ folder, name }, options);
+      return lookAtFile({ folder, name }, options);
     });
     const { before, after, state, differs, problem } = look;
     if (!differs || problem !== undefined) return { ...look, written: false };
@@ -191,7 +191,7 @@ function toBytes(byteString: string): Buffer {
   return bytes;
 }
 
-const reasons: Readonly<Record<string, string>> = {
+const writeReasons: Readonly<Record<string, string>> = {
   EACCES: "no permission to write in its directory",
   EPERM: "the system does not permit writing it",
   EROFS: "its file system is read-only",
@@ -208,7 +208,7 @@ function describeProblem(path: string, error: unknown): ContextError {
   }
   const code = error instanceof Error && "syscall" in error && "code" in error ? String(error.code) : undefined;
   if (code === undefined) throw error;
-  return new ContextError("write_failed", reasons[code] ?? `cannot be written (${code})`, {
+  return new ContextError("write_failed", writeReasons[code] ?? `cannot be written (${code})`, {
     file: path,
     cause: error,
   });

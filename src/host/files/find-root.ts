@@ -47,18 +47,18 @@ interface SearchedFolder {
  *  repository, or the next one is a border: the home or temporary directory, which contain projects and are not one,
  *  another file system (as for git), or a folder of another user. `start` itself is always searched. */
 export function* searchUpward(start: string, home: string): Generator<SearchedFolder> {
-  const holders = [lookAt(home), lookAt(tmpdir())];
+  const holders = [findStats(home), findStats(tmpdir())];
   const [first = start, ...above] = upward(start);
-  const nearest = lookAt(first) ?? above.map((path) => lookAt(path)).find((stats) => stats !== undefined);
+  const nearest = findStats(first) ?? above.map((path) => findStats(path)).find((stats) => stats !== undefined);
   const repository = findRepository(first);
   yield toSearched(first, repository);
-  if (repository !== undefined || matchesAny(lookAt(first), holders)) return;
+  if (repository !== undefined || matchesAny(findStats(first), holders)) return;
   for (const path of above) {
-    const stats = lookAt(path);
+    const stats = findStats(path);
     if (matchesAny(stats, holders) || (stats !== undefined && stats.dev !== nearest?.dev)) return;
     const isTheirs = isOther(stats, [nearest]);
     // Whoever reads the `.plimsoll` of another user refuses it, unless the person trusts that folder.
-    if (isTheirs && lookAt(join(path, ".plimsoll"), lstatSync) === undefined) return;
+    if (isTheirs && findStats(join(path, ".plimsoll"), lstatSync) === undefined) return;
     const found = findRepository(path, [stats, nearest]);
     yield toSearched(path, found);
     if (isTheirs || found !== undefined) return;
@@ -86,7 +86,7 @@ function hasProjectFolder(folder: string): boolean {
   // What of `.plimsoll` makes its folder a project. An empty one was left behind.
   const projectNames: readonly string[] = ["config.yaml", "packs", "profiles", "adapters", "notes.yaml"];
   const own = join(folder, ".plimsoll");
-  return lookAt(own)?.isDirectory() === true && projectNames.some((name) => lookAt(join(own, name), lstatSync));
+  return findStats(own)?.isDirectory() === true && projectNames.some((name) => findStats(join(own, name), lstatSync));
 }
 
 // The rules of git's setup.c for `.git` (read_gitfile_gently, is_git_directory, validate_headref). Variables such as
@@ -105,9 +105,10 @@ function findRepository(
   owners?: readonly (Stats | undefined)[],
 ): GitDirectories | "unusable" | undefined {
   const path = join(folder, ".git");
-  const stats = lookAt(path);
+  const stats = findStats(path);
   const directories = stats && readGitDirectories(stats.isFile() ? (readGitFile(path, folder) ?? "") : path);
-  if (directories !== undefined) return owners && isOther(lookAt(path, lstatSync), owners) ? "unusable" : directories;
+  if (directories !== undefined)
+    return owners && isOther(findStats(path, lstatSync), owners) ? "unusable" : directories;
   return stats?.isFile() || readGitDirectories(folder) !== undefined ? "unusable" : undefined;
 }
 
@@ -120,7 +121,7 @@ function readGitFile(path: string, folder: string): string | undefined {
 function readGitDirectories(own: string): GitDirectories | undefined {
   if (own === "" || !hasHead(own)) return undefined;
   const commonFile = join(own, "commondir");
-  const named = lookAt(commonFile, lstatSync) && (readSmall(commonFile) ?? "");
+  const named = findStats(commonFile, lstatSync) && (readSmall(commonFile) ?? "");
   const shared = named === undefined ? own : resolve(own, named);
   return named !== "" && ["objects", "refs"].every((name) => canEnter(join(shared, name)))
     ? { own, shared }
@@ -130,7 +131,7 @@ function readGitDirectories(own: string): GitDirectories | undefined {
 /** `HEAD` names a branch or a commit. Old repositories have a link there. */
 function hasHead(directory: string): boolean {
   const path = join(directory, "HEAD");
-  const stats = lookAt(path, lstatSync);
+  const stats = findStats(path, lstatSync);
   if (stats === undefined) return false;
   if (stats.isSymbolicLink()) return readlinkSync(path).startsWith("refs/");
   return /^(ref:[ \t\r\n]*refs\/|[0-9a-f]{40})/i.test(readSmall(path) ?? "");
@@ -161,7 +162,7 @@ function readSmall(path: string): string | undefined {
 }
 
 /** A folder that cannot be inspected is not a root, as in git. */
-function lookAt(path: string, look: typeof statSync | typeof lstatSync = statSync): Stats | undefined {
+function findStats(path: string, look: typeof statSync | typeof lstatSync = statSync): Stats | undefined {
   try {
     return look(path, { throwIfNoEntry: false }) as Stats | undefined;
   } catch {

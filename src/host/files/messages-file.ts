@@ -106,7 +106,7 @@ export function rewriteMessages(input: RewriteInput, sent: readonly object[]): s
   const sources = new Map(messages.map((message, index) => [message, index]));
   const elements = sent.map((message, position) => {
     const index = sources.get(message);
-    const written = index === undefined ? style.write(message) : textAt(text, ranges[index]!);
+    const written = index === undefined ? style.write(message) : sliceRange(text, ranges[index]!);
     if (position === 0) return written;
     return `${index === undefined || index === 0 ? style.separator : between(text, ranges, index)}${written}`;
   });
@@ -120,9 +120,9 @@ function rewriteLines({ source: { text }, messages }: RewriteInput, sent: readon
   const sources = new Map(messages.map((message, index) => [message, ranges[about.length + index]!]));
   const lines = sent.map((message) => {
     const range = sources.get(message);
-    return range === undefined ? JSON.stringify(message) : textAt(text, range);
+    return range === undefined ? JSON.stringify(message) : sliceRange(text, range);
   });
-  return [...about.map((range) => textAt(text, range)), ...lines].join("\n");
+  return [...about.map((range) => sliceRange(text, range)), ...lines].join("\n");
 }
 
 /** How to write a new message: over several lines only if others are. */
@@ -132,7 +132,7 @@ function chooseStyle(
 ): { readonly separator: string; write(message: object): string } {
   const lead = text.slice(list.start + 1, ranges[0]!.start);
   const separator = ranges.length > 1 ? between(text, ranges, 1) : `,${lead}`;
-  if (!lead.includes("\n") || !ranges.some((range) => textAt(text, range).includes("\n"))) {
+  if (!lead.includes("\n") || !ranges.some((range) => sliceRange(text, range).includes("\n"))) {
     return { separator, write: (message) => JSON.stringify(message) };
   }
   const indentation = lead.slice(lead.lastIndexOf("\n") + 1);
@@ -147,7 +147,7 @@ function between(text: string, ranges: readonly JsonRange[], index: number): str
   return text.slice(ranges[index - 1]!.end, ranges[index]!.start);
 }
 
-function textAt(text: string, { start, end }: JsonRange): string {
+function sliceRange(text: string, { start, end }: JsonRange): string {
   return text.slice(start, end);
 }
 

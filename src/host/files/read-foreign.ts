@@ -56,7 +56,7 @@ export function readForeign(path: string | Buffer, options: ForeignOptions = {})
       if (length === buffer.length) buffer = Buffer.concat([buffer], Math.min(2 * length + pieceBytes, maxBytes + 1));
       const read = readSync(descriptor, buffer, length, Math.min(pieceBytes, buffer.length - length), null);
       length += read;
-      if (size > maxBytes || length > maxBytes) return tooLarge(buffer.subarray(0, length), size, options);
+      if (size > maxBytes || length > maxBytes) return explainLarge(buffer.subarray(0, length), size, options);
       if (read === 0) return buffer.subarray(0, length);
       if (process.uptime() * 1000 > latest) return { reason: `is not read within ${maxMs / 1000} s`, kind: "failed" };
     }
@@ -168,7 +168,7 @@ function refuseKind(stats: Stats): Unread | undefined {
 
 const pieceBytes = 1024 * 1024;
 
-function tooLarge(head: Buffer, size: number, options: ForeignOptions): Unread {
+function explainLarge(head: Buffer, size: number, options: ForeignOptions): Unread {
   const { maxBytes = maxForeignBytes, reason } = options;
   const bytes = Math.max(size, head.length);
   if (reason !== undefined) return refuseLarge(head, bytes, { maxBytes, reason });

@@ -81,7 +81,7 @@ export function decodeText(bytes: Buffer): TextRead {
 export function systemReason(error: unknown, own: Readonly<Record<string, string>> = {}): string {
   const code = getErrorCode(error);
   if (code === undefined) throw error;
-  return own[code] ?? reasons[code] ?? `cannot be read (${code})`;
+  return own[code] ?? readReasons[code] ?? `cannot be read (${code})`;
 }
 
 /** Returns the code of a system error, such as ENOENT. */
@@ -89,7 +89,7 @@ export function getErrorCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }
 
-const reasons: Readonly<Record<string, string>> = {
+const readReasons: Readonly<Record<string, string>> = {
   ENOENT: "no such file or directory",
   EACCES: "no permission to read it",
   EPERM: "no permission to read it",

@@ -20,7 +20,7 @@ export async function createDiff(shown: (path: string) => string): Promise<(chan
 
 /** A patch that removes all old lines and adds all new ones. */
 function wholePatch({ from, to, old, text }: Readonly<Record<"from" | "to" | "old" | "text", string>>): string {
-  const [removed, added] = [splitLines(old), splitLines(text)];
+  const [removed, added] = [splitDiffLines(old), splitDiffLines(text)];
   const span = ({ length }: readonly string[]) => `${length === 0 ? 0 : 1},${length}`;
   const marked = (lines: readonly string[], mark: "-" | "+") =>
     lines.map((line) => mark + (line.endsWith("\n") ? line : `${line}\n\\ No newline at end of file\n`)).join("");
@@ -28,6 +28,6 @@ function wholePatch({ from, to, old, text }: Readonly<Record<"from" | "to" | "ol
   return header + marked(removed, "-") + marked(added, "+");
 }
 
-function splitLines(text: string): readonly string[] {
+function splitDiffLines(text: string): readonly string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }

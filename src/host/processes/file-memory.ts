@@ -17,7 +17,7 @@ export function createFileMemory<T>(): (key: string, ask: () => Promise<Asked<T>
   const known = new Map<string, Required<Asked<T>> & { readonly state: string | undefined }>();
   return async (key, ask) => {
     const before = known.get(key);
-    const state = before?.files && readState(before.files);
+    const state = before?.files && readFileStates(before.files);
     if (before !== undefined && state !== undefined && state === before.state) return before.answer;
     const { answer, files } = await ask();
     known.delete(key);
@@ -31,7 +31,7 @@ export function createFileMemory<T>(): (key: string, ask: () => Promise<Asked<T>
 }
 
 /** Returns `undefined` if a file changed so recently that another change could look the same. */
-function readState(files: readonly string[]): string | undefined {
+function readFileStates(files: readonly string[]): string | undefined {
   // A file system counts time in steps of up to two seconds. Within one step a file can change twice and look the
   // same.
   const stepMs = 2_000;

@@ -41,7 +41,7 @@ export function inspectRepository(
   const ask = async (key: string) => (again ? (await askGit(place)).answer : memory(key, () => askGit(place)));
   const known = inspected.get(place.signal) ?? new Map<string, Promise<GitRepository | GitRefusal>>();
   inspected.set(place.signal, known);
-  const answer = known.get(place.root) ?? judge(ask(JSON.stringify([place.root, place.env])));
+  const answer = known.get(place.root) ?? judgeAnswer(ask(JSON.stringify([place.root, place.env])));
   known.set(place.root, answer);
   return answer;
 }
@@ -145,7 +145,7 @@ async function filesBehind(answer: GitAnswer, { root: named, env }: GitPlace): P
   return [...files];
 }
 
-async function judge(asked: Promise<Answer>): Promise<GitRepository | GitRefusal> {
+async function judgeAnswer(asked: Promise<Answer>): Promise<GitRepository | GitRefusal> {
   const answer = await asked;
   if ("refused" in answer) return answer;
   const { inside, root, depth, toplevel, gitDirectory, settings } = answer;
@@ -248,7 +248,7 @@ async function foreignGitDirectory({
 
 /** A directory made by `git worktree add` names its work tree. */
 async function isLinkedWorktree(gitDirectory: string, toplevel: string): Promise<boolean> {
-  const text = await readLine(join(gitDirectory, "gitdir"));
+  const text = await readTrimmed(join(gitDirectory, "gitdir"));
   if (text === undefined) return false;
   const named = resolve(gitDirectory, text);
   const real = unlessFailed(() => realpathSync.native(dirname(named)));
@@ -257,7 +257,7 @@ async function isLinkedWorktree(gitDirectory: string, toplevel: string): Promise
 
 /** Returns the directory that linked worktrees share. For all others it is the directory itself. */
 async function sharedDirectory(gitDirectory: string): Promise<string> {
-  const text = await readLine(join(gitDirectory, "commondir"));
+  const text = await readTrimmed(join(gitDirectory, "commondir"));
   if (text === undefined) return gitDirectory;
   const named = resolve(gitDirectory, text);
   return unlessFailed(() => realpathSync.native(named)) ?? named;
@@ -277,7 +277,7 @@ function linkOut(directory: string, allowed: readonly string[]): string | undefi
   });
 }
 
-async function readLine(path: string): Promise<string | undefined> {
+async function readTrimmed(path: string): Promise<string | undefined> {
   if (unlessFailed(() => lstatSync(path, { throwIfNoEntry: false })) === undefined) return undefined;
   const read = readForeignText(path);
   return "text" in read ? read.text.trim() : undefined;

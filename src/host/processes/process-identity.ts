@@ -14,7 +14,7 @@ export interface ProcessIdentity {
 }
 
 export function ownIdentity(): ProcessIdentity {
-  return { pid: process.pid, started: readState(process.pid)?.started };
+  return { pid: process.pid, started: readProcessState(process.pid)?.started };
 }
 
 /** Returns false only if the process has certainly ended. A killed process that its parent has not collected yet has
@@ -26,13 +26,13 @@ export function isAlive({ pid, started }: ProcessIdentity): boolean {
     // No permission to signal the process means that it exists.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
-  const state = readState(pid);
+  const state = readProcessState(pid);
   if (state === undefined) return true;
   return !"ZX".includes(state.letter) && (started === undefined || started === state.started);
 }
 
 /** Reads /proc, so it works on Linux only. The name in parentheses may hold anything; the fields after it are plain. */
-function readState(pid: number): { letter: string; started: string } | undefined {
+function readProcessState(pid: number): { letter: string; started: string } | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

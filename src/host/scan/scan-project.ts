@@ -233,14 +233,14 @@ export async function listFiles(directory: string): Promise<FileList> {
   const { openIgnoreRules } = await import("../files/ignore-rules.ts");
   const pending = [{ directory, rules: await openIgnoreRules(directory) }];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const entries = await readEntries(next.directory, list);
+    const entries = await listEntries(next.directory, list);
     const directories = sortEntries(entries, { ...next, list });
     for (const child of directories.reverse()) pending.push({ directory: child, rules: await next.rules.enter(child) });
   }
   return list;
 }
 
-async function readEntries(directory: string, list: FileList): Promise<Dirent[]> {
+async function listEntries(directory: string, list: FileList): Promise<Dirent[]> {
   try {
     return await readdir(directory, { withFileTypes: true });
   } catch (error) {

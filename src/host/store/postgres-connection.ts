@@ -270,11 +270,11 @@ function createSession(
 
 /** The server parses a statement with a name once for each connection. A pooler may give a connection of the server to
  *  several programs, so a name means the same statement in all of them. */
-const names = new Map<string, string>();
+const statementNames = new Map<string, string>();
 
 function getStatementName(sql: string): string {
-  const name = names.get(sql) ?? `plimsoll_${createHash("sha256").update(sql).digest("hex").slice(0, 16)}`;
-  names.set(sql, name);
+  const name = statementNames.get(sql) ?? `plimsoll_${createHash("sha256").update(sql).digest("hex").slice(0, 16)}`;
+  statementNames.set(sql, name);
   return name;
 }
 
@@ -365,7 +365,7 @@ function isLost(error: unknown): boolean {
 }
 
 /** Reasons and hints by code of the server or the system. */
-const reasons: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
+const serverReasons: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
   ECONNREFUSED: ["the server refuses connections", "Check that PostgreSQL runs there, and the host and port."],
   ENOENT: ["there is no such socket", "Check that PostgreSQL runs, and the folder of its socket."],
   ENOTFOUND: ["the host is not known", "Check the host in the address."],
@@ -391,7 +391,7 @@ const reasons: Readonly<Record<string, readonly [reason: string, hint: string]>>
 function translate(error: unknown, url: string): unknown {
   if (!(error instanceof Error) || error instanceof ContextError) return error;
   const code = getErrorCode(error);
-  const known = reasons[code];
+  const known = serverReasons[code];
   const file = shownAddress(url);
   if (code === "42501" && error.message.includes("row-level security")) {
     const hint = "Name no namespace in the address, or the role's own. See docs/fleet.md.";
@@ -402,7 +402,7 @@ function translate(error: unknown, url: string): unknown {
     return unavailable(`${known[0]}${detail}`, { file, hint: known[1], cause: error });
   }
   if (error.message.includes("client password must be a string") || /SASL|SCRAM/.test(error.message)) {
-    return unavailable("the server asks for a password", { file, hint: reasons["28P01"]![1], cause: error });
+    return unavailable("the server asks for a password", { file, hint: serverReasons["28P01"]![1], cause: error });
   }
   if (isLost(error)) {
     const hint = "Check that the server runs and can be reached.";

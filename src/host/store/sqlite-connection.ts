@@ -187,7 +187,7 @@ function damagedError(file: string, problem: string, cause?: unknown): ContextEr
   });
 }
 
-const reasons: Readonly<Record<string, string>> = {
+const fileReasons: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
   EPERM: "permission denied",
   EROFS: "its file system is read-only",
@@ -209,7 +209,7 @@ function translate(error: unknown, file: string): unknown {
   if (/^SQLITE_(READONLY|IOERR|FULL|PERM|NOLFS|PROTOCOL)/.test(code)) {
     return unavailableError(file, reason, error);
   }
-  if (/^E[A-Z]+$/.test(code)) return unavailableError(file, reasons[code] ?? reason, error);
+  if (/^E[A-Z]+$/.test(code)) return unavailableError(file, fileReasons[code] ?? reason, error);
   return error;
 }
 

@@ -56,12 +56,12 @@ export async function openMaintainedSqlite(options: SqliteStoreOptions): Promise
     return Object.fromEntries(prepared) as Statements;
   });
   const getRecord = (collection: string, key: string): StoreRecord | undefined => {
-    const [row] = rows(statements.get, [encode(collection), encode(key)]);
+    const [row] = readRows(statements.get, [encode(collection), encode(key)]);
     return row === undefined ? undefined : { key, value: decode(row.value), revision: row.revision };
   };
   const refuse = (collection: string, key: string, expectedRevision: number | undefined): void => {
     if (expectedRevision === undefined) return;
-    const [row] = rows(statements.revision, [encode(collection), encode(key)]);
+    const [row] = readRows(statements.revision, [encode(collection), encode(key)]);
     checkRevision(row?.revision ?? 0, expectedRevision, `${collection}/${key}`);
   };
   return createStore({
@@ -84,7 +84,7 @@ export async function openMaintainedSqlite(options: SqliteStoreOptions): Promise
         return statements.delete.run([encode(collection), encode(key)]).changes > 0;
       }),
     async list(collection, options) {
-      const found = await connection.read(() => rows(statements.list, [encode(collection), ...toRange(options)]));
+      const found = await connection.read(() => readRows(statements.list, [encode(collection), ...toRange(options)]));
       return found.map(({ key, value, revision }) => ({ key: decode(key), value: decode(value), revision }));
     },
     ...createStreams(connection, statements, now),
@@ -99,7 +99,7 @@ type Statements = Readonly<Record<keyof typeof sql, Libsql.Statement>>;
 /** Each driver has a type of its own. */
 type Bytes = ArrayBuffer | Uint8Array;
 
-interface Row {
+interface SqliteRow {
   key: Bytes;
   value: Bytes;
   revision: number;
@@ -144,7 +144,7 @@ function putRecord(
   statements: Statements,
   { collection, key, value, written }: Readonly<Record<"collection" | "key" | "value", string>> & { written: number },
 ): number {
-  const revision = rows(statements.nextRevision, [])[0]!.revision;
+  const revision = readRows(statements.nextRevision, [])[0]!.revision;
   statements.put.run([encode(collection), encode(key), revision, encode(value), written]);
   return revision;
 }
@@ -163,7 +163,7 @@ function createStreams(
     append: (stream, values) =>
       connection.write(() => {
         const name = encode(stream);
-        let sequence = rows(statements.lastEntry, [name])[0]?.last ?? 0;
+        let sequence = readRows(statements.lastEntry, [name])[0]?.last ?? 0;
         if (values.length === 0) return sequence;
         for (const value of values) {
           sequence += 1;
@@ -173,7 +173,7 @@ function createStreams(
         return sequence;
       }),
     async read(stream, { after = 0, limit = -1 }) {
-      const found = await connection.read(() => rows(statements.read, [encode(stream), after, limit]));
+      const found = await connection.read(() => readRows(statements.read, [encode(stream), after, limit]));
       return found.map(({ sequence, value }) => ({ sequence, value: decode(value) }));
     },
     trimStream: (stream, through) =>
@@ -190,21 +190,23 @@ function createUpkeep(connection: SqliteConnection, statements: Statements): Omi
   return {
     listCollections: () =>
       connection.read(() =>
-        rows(statements.listCollections, []).map(({ name, count, bytes, oldest, written }) => {
+        readRows(statements.listCollections, []).map(({ name, count, bytes, oldest, written }) => {
           return { collection: decode(name), records: count, bytes, oldest, newest: written };
         }),
       ),
     async listFacts(collection, options = {}) {
-      const found = await connection.read(() => rows(statements.listFacts, [encode(collection), ...toRange(options)]));
+      const found = await connection.read(() =>
+        readRows(statements.listFacts, [encode(collection), ...toRange(options)]),
+      );
       return found.map(({ key, revision, bytes, written }) => ({ key: decode(key), revision, bytes, written }));
     },
     async listStreams(options = {}) {
-      const found = await connection.read(() => rows(statements.listStreams, toRange(options)));
+      const found = await connection.read(() => readRows(statements.listStreams, toRange(options)));
       return found.map(({ name, count, bytes, last, written }) => {
         return { stream: decode(name), entries: count, bytes, last, written };
       });
     },
-    size: () => connection.read(() => rows(statements.size, [])[0]!.bytes),
+    size: () => connection.read(() => readRows(statements.size, [])[0]!.bytes),
     async copyRecords(collection, records) {
       await connection.write(() => {
         for (const record of records) putRecord(statements, { collection, ...record });
@@ -222,8 +224,8 @@ function createUpkeep(connection: SqliteConnection, statements: Statements): Omi
 
 /** Parameters are passed as an array, because the driver treats a single buffer as named parameters and crashes. Rows
  *  are read with `all`, because after an error in `get` the statement cannot be used again. */
-function rows(statement: Libsql.Statement, parameters: readonly (Buffer | number)[]): Row[] {
-  return statement.all([...parameters]) as Row[];
+function readRows(statement: Libsql.Statement, parameters: readonly (Buffer | number)[]): SqliteRow[] {
+  return statement.all([...parameters]) as SqliteRow[];
 }
 
 function decode(bytes: Bytes): string {

@@ -89,7 +89,7 @@ export const trustRecord = {
     if (!(await exists(file))) return [];
     const read = readForeignText(file);
     if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
-    const record = readJson(read.text, isRecord);
+    const record = readJson(read.text, isTrustRecord);
     if (record !== undefined) return record.projects;
     throw new ContextError("store_corrupt", "the record of trusted projects is damaged", {
       file,
@@ -132,7 +132,7 @@ function trustFile(env: Environment): string {
   return join(stateDirectory(env), "trust.json");
 }
 
-const isRecord = objectOf({
+const isTrustRecord = objectOf({
   projects: listOf(
     objectOf({
       path: isText,
@@ -206,11 +206,11 @@ async function isAccepted(directory: string, env: Environment): Promise<boolean>
   });
 }
 
-type Place = Pick<Caller, "cwd" | "env">;
-type NotedCaller = Place & { readonly output: Pick<Output, "note"> };
+type CallPlace = Pick<Caller, "cwd" | "env">;
+type NotedCaller = CallPlace & { readonly output: Pick<Output, "note"> };
 
 /** Throws if a setting is not trusted. `folder` is the argument for `plimsoll trust`. */
-export function requireTrust(settings: readonly PowerfulSetting[], place: Place, folder?: string): void {
+export function requireTrust(settings: readonly PowerfulSetting[], place: CallPlace, folder?: string): void {
   const [first, ...rest] = settings;
   if (first === undefined) return;
   const lines = rest.map((setting) => `${formatPlace(setting, place)}: ${described(setting)}`);
@@ -233,7 +233,7 @@ function quoted(word: string): string {
   return /^[\w./+:@%,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-function formatPlace({ file, line }: PowerfulSetting, { cwd, env }: Place): string {
+function formatPlace({ file, line }: PowerfulSetting, { cwd, env }: CallPlace): string {
   return `${printable(shownPath(file, cwd, env))}:${line}`;
 }
 

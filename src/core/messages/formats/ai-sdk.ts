@@ -116,7 +116,7 @@ function readPieces(part: Fields, type: string, path: string): readonly Piece[] 
     case "image":
     case "file":
     case "reasoning-file":
-      return [readFile(part, path)];
+      return [readMedia(part, path)];
     default:
       return [unknownPiece(part, path)];
   }
@@ -194,7 +194,7 @@ function readOutput(part: Fields, path: string): Piece[] {
     case "error-json":
       return [{ kind: "tool_result", text: jsonAt(output.value, `${outputPath}.value`) }];
     case "content":
-      return readList(output.value, `${outputPath}.value`);
+      return readOutputList(output.value, `${outputPath}.value`);
     case "execution-denied":
       return [{ kind: "tool_result", text: typeof output.reason === "string" ? output.reason : "" }];
     default:
@@ -202,7 +202,7 @@ function readOutput(part: Fields, path: string): Piece[] {
   }
 }
 
-function readList(value: unknown, path: string): Piece[] {
+function readOutputList(value: unknown, path: string): Piece[] {
   const list = textOrListAt(value, path);
   if (typeof list === "string") return [{ kind: "tool_result", text: list }];
   const pieces = list.map((each, index) => {
@@ -210,13 +210,13 @@ function readList(value: unknown, path: string): Piece[] {
     const part = fieldsAt(each, partPath);
     const type = stringAt(part, "type", partPath);
     if (type === "text") return { kind: "text", text: stringAt(part, "text", partPath) } as const;
-    return /^(?:media$|file|image)/.test(type) ? readFile(part, partPath) : unknownPiece(part, partPath);
+    return /^(?:media$|file|image)/.test(type) ? readMedia(part, partPath) : unknownPiece(part, partPath);
   });
   return [{ kind: "tool_result", text: "" }, ...pieces];
 }
 
 /** Reads a file or an image, in a message or in a result. */
-function readFile(part: Fields, path: string): Piece {
+function readMedia(part: Fields, path: string): Piece {
   // The size of an image is near its start, after the metadata of a camera.
   const imageHeadBytes = 196_608;
   const mediaType = typeof part.mediaType === "string" ? part.mediaType : String(part.type);

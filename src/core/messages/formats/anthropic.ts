@@ -144,7 +144,7 @@ const blockTypes: ReadonlyMap<unknown, BlockType> = new Map<unknown, BlockType>(
   // Neither citations that are sent back (Anthropic, Citations, 2026) nor cache_control are billed.
   [
     "text",
-    { kind: "text", read: (block, list, index) => ({ kind: "text", text: textAt(block, "text", list, index) }) },
+    { kind: "text", read: (block, list, index) => ({ kind: "text", text: readText(block, "text", list, index) }) },
   ],
   [
     "thinking",
@@ -152,7 +152,7 @@ const blockTypes: ReadonlyMap<unknown, BlockType> = new Map<unknown, BlockType>(
       kind: "thinking",
       read(block, list, index) {
         const sealed = typeof block.signature === "string" ? block.signature : "";
-        return { kind: "sealed", text: textAt(block, "thinking", list, index), sealed };
+        return { kind: "sealed", text: readText(block, "thinking", list, index), sealed };
       },
     },
   ],
@@ -160,7 +160,7 @@ const blockTypes: ReadonlyMap<unknown, BlockType> = new Map<unknown, BlockType>(
     "redacted_thinking",
     {
       kind: "thinking",
-      read: (block, list, index) => ({ kind: "sealed", text: "", sealed: textAt(block, "data", list, index) }),
+      read: (block, list, index) => ({ kind: "sealed", text: "", sealed: readText(block, "data", list, index) }),
     },
   ],
   ["tool_use", { kind: "tool_call", read: readToolCall }],
@@ -210,14 +210,14 @@ const blockTypes: ReadonlyMap<unknown, BlockType> = new Map<unknown, BlockType>(
   ],
 ]);
 
-function textAt(block: Fields, name: string, list: string, index: number): string {
+function readText(block: Fields, name: string, list: string, index: number): string {
   const text = block[name];
   return typeof text === "string" ? text : stringAt(block, name, `${list}[${index}]`);
 }
 
 // The id is not counted separately: the constant for the wrapper includes it.
 function readToolCall(block: Fields, list: string, index: number): Piece {
-  const name = textAt(block, "name", list, index);
+  const name = readText(block, "name", list, index);
   return { kind: "tool_call", name, args: block.input ?? {}, path: `${list}[${index}].input` };
 }
 
@@ -230,11 +230,11 @@ function readToolResult(block: Fields, list: string, index: number, depth: numbe
 
 // The API accepts a document of blocks in a tool result and nothing deeper. Without a limit, a cycle would never
 // end.
-const maxDepth = 8;
+const maxBlockDepth = 8;
 
 function addContent(pieces: Piece[], content: unknown, path: string, depth: number): Piece[] {
   if (!Array.isArray(content)) return failAt(path, `must be a string or an array, not ${typeName(content)}`);
-  if (depth > maxDepth) return failAt(path, `is nested more than ${maxDepth} levels deep`);
+  if (depth > maxBlockDepth) return failAt(path, `is nested more than ${maxBlockDepth} levels deep`);
   for (let index = 0; index < content.length; index++) {
     const block = content[index];
     const found = findBlockType(block, path, index).read(block, path, index, depth + 1);

@@ -92,8 +92,8 @@ export function rejects(model: string | undefined, limit: ModelLimit): boolean {
   return (first !== undefined && known.version >= first) || (last !== undefined && known.version <= last);
 }
 
-type Line = "opus" | "sonnet" | "haiku" | "fable" | "mythos";
-type ByLine = Partial<Readonly<Record<Line, number>>>;
+type ModelLine = "opus" | "sonnet" | "haiku" | "fable" | "mythos";
+type ByLine = Partial<Readonly<Record<ModelLine, number>>>;
 
 // Versions are major × 100 + minor. From the platform's migration guides, "What's new" pages and "Mid-conversation
 // system messages", 2026-11-15.
@@ -108,9 +108,9 @@ const limits: Readonly<Record<ModelLimit, { from?: ByLine; upTo?: ByLine }>> = {
 
 /** Reads `claude-opus-4-8`, `claude-3-5-sonnet-20241022`, `anthropic.claude-sonnet-5`. A date is not a minor
  *  version. */
-function parseVersion(model: string): { line: Line; version: number } | undefined {
+function parseVersion(model: string): { line: ModelLine; version: number } | undefined {
   const id = model.toLowerCase();
-  const line = /opus|sonnet|haiku|fable|mythos/.exec(id)?.[0] as Line | undefined;
+  const line = /opus|sonnet|haiku|fable|mythos/.exec(id)?.[0] as ModelLine | undefined;
   const version = /claude-(?:[a-z]+-)*(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/.exec(id);
   if (line === undefined || version === null) return undefined;
   return { line, version: Number(version[1]) * 100 + Number(version[2] ?? 0) };

@@ -113,7 +113,7 @@ function findAsked({ ends }: Conversation, fixed: string, last: string): Origin 
   return asked.findLast((end) => end.fixed === fixed) ?? asked.at(-1) ?? ends.findLast((end) => end.fixed === fixed);
 }
 
-interface Step {
+interface BlockStep {
   readonly block: Fields;
   /** Set for thinking. */
   readonly id: string | undefined;
@@ -122,7 +122,7 @@ interface Step {
   readonly start: unknown;
 }
 
-function extend(origin: Origin, { block, id, form, start }: Step, { here, hash }: Walk): Origin {
+function extend(origin: Origin, { block, id, form, start }: BlockStep, { here, hash }: Walk): Origin {
   if (id !== undefined) return { ...origin, thinking: id };
   if (form === undefined) return origin;
   // A compaction stands for everything before it, and thinking after it is not bound to that any more.

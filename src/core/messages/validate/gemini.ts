@@ -20,7 +20,7 @@ function* checkPairs({ turns, fields }: CheckedRequest): Generator<Problem> {
       continue;
     }
     const responses = findFunctionParts(turn, "functionResponse");
-    if (responses.length > 0) yield* answer(open, responses, isBlind);
+    if (responses.length > 0) yield* checkResponses(open, responses, isBlind);
     else if (turn.role !== "assistant") yield* unanswered(open.splice(0));
     if (turn.role !== "assistant") continue;
     yield* unanswered(open);
@@ -38,34 +38,38 @@ interface FunctionPart {
 }
 
 function findFunctionParts({ message, path }: CheckedMessage, key: string): FunctionPart[] {
-  return readParts(message).flatMap((part, index) =>
+  return getParts(message).flatMap((part, index) =>
     part[key] === undefined ? [] : [{ path: `${path}.parts[${index}].${key}`, value: Object(part[key]) as Fields }],
   );
 }
 
-function readParts({ parts }: Fields): readonly Fields[] {
+function getParts({ parts }: Fields): readonly Fields[] {
   return Array.isArray(parts) ? parts.map((part) => Object(part) as Fields) : [];
 }
 
 /** Removes each answered call from `open`. Calls with ids are answered by id, others by name. */
-function* answer(open: FunctionPart[], responses: readonly FunctionPart[], isBlind: boolean): Generator<Problem> {
+function* checkResponses(
+  open: FunctionPart[],
+  responses: readonly FunctionPart[],
+  isBlind: boolean,
+): Generator<Problem> {
   for (const { path, value } of responses) {
     const index = open.findIndex(({ value: call }) =>
       value.id !== undefined && call.id !== undefined ? call.id === value.id : call.name === value.name,
     );
     if (index >= 0) open.splice(index, 1);
     else if (!isBlind)
-      yield problem("orphan-result", path, `answers no call of the turn before it: ${describeCall(value)}`);
+      yield problem("orphan-result", path, `answers no call of the turn before it: ${nameCall(value)}`);
   }
 }
 
 function* unanswered(open: readonly FunctionPart[]): Generator<Problem> {
   for (const { path, value } of open) {
-    yield problem("unanswered-call", path, `has no functionResponse in the next content: ${describeCall(value)}`);
+    yield problem("unanswered-call", path, `has no functionResponse in the next content: ${nameCall(value)}`);
   }
 }
 
-function describeCall({ name, id }: Fields): string {
+function nameCall({ name, id }: Fields): string {
   return id === undefined ? String(name) : `${String(name)}, id ${JSON.stringify(id)}`;
 }
 
@@ -73,7 +77,7 @@ function describeCall({ name, id }: Fields): string {
 function* checkParts({ turns }: CheckedRequest): Generator<Problem> {
   for (const turn of turns) {
     if (turn.isMalformed) continue;
-    if (readParts(turn.message).length === 0) {
+    if (getParts(turn.message).length === 0) {
       yield problem("empty-message", `${turn.path}.parts`, "is an empty list; a content needs a part");
     }
     const foreign = turn.role === "assistant" ? "functionResponse" : "functionCall";
@@ -88,10 +92,10 @@ function* checkParts({ turns }: CheckedRequest): Generator<Problem> {
 function* checkSignatures({ turns, model }: CheckedRequest): Generator<Problem> {
   if (model === undefined || !/gemini-(?:[3-9]|\d\d)/.test(model)) return;
   const speaks = ({ role, message }: CheckedMessage) =>
-    role === "user" && readParts(message).some((part) => part.functionResponse === undefined);
+    role === "user" && getParts(message).some((part) => part.functionResponse === undefined);
   for (const { role, message, path } of turns.slice(turns.findLastIndex(speaks) + 1)) {
-    const first = role === "assistant" ? readParts(message).findIndex((part) => part.functionCall !== undefined) : -1;
-    if (first < 0 || readParts(message)[first]?.thoughtSignature !== undefined) continue;
+    const first = role === "assistant" ? getParts(message).findIndex((part) => part.functionCall !== undefined) : -1;
+    if (first < 0 || getParts(message)[first]?.thoughtSignature !== undefined) continue;
     yield problem("thought-signature", `${path}.parts[${first}]`, "is a call without its thoughtSignature");
   }
 }
