@@ -11,8 +11,16 @@ export {
   onOverflows,
   type ToolBudget,
 } from "./config/config.ts";
-export { findSource, joinKey, type LoadedConfig, loadConfig, type Surroundings } from "./config/load-config.ts";
-export { configDirectory, type Environment, homeDirectory, stateDirectory } from "./directories.ts";
+export {
+  type Company,
+  findSource,
+  joinKey,
+  type LoadedConfig,
+  loadConfig,
+  readCompanySource,
+  type Surroundings,
+} from "./config/load-config.ts";
+export { cacheDirectory, configDirectory, type Environment, homeDirectory, stateDirectory } from "./directories.ts";
 export {
   type AttemptedChange,
   type AttemptOptions,
@@ -62,6 +70,8 @@ export {
   refuseOpened,
 } from "./files/read-foreign.ts";
 export {
+  decodeText,
+  getErrorCode,
   maxTextBytes,
   messagesLimit,
   openDirectory,
@@ -76,11 +86,19 @@ export { decodeBytes, hashed, splitRecords } from "./processes/byte-records.ts";
 export { type GitRefusal, inspectRepository } from "./processes/inspect-repository.ts";
 export { isAlive, type Machine, ownIdentity, ownMachine, type ProcessIdentity } from "./processes/process-identity.ts";
 export { changeGit, type GitProcess, type GitResult, readGit } from "./processes/read-git.ts";
-export { findProgram, gitReason } from "./processes/start-git.ts";
+export {
+  collectOutput,
+  connecting,
+  findProgram,
+  gitReason,
+  noGitReason,
+  startGit,
+  withoutPasswords,
+} from "./processes/start-git.ts";
 export type { ProcessEnd, StartedProcess } from "./processes/start-process.ts";
 export { detectFacts } from "./scan/project-facts.ts";
 export { type ConventionsFile, listFiles, type ProjectScan, type ScanProblem } from "./scan/scan-project.ts";
-export { lookInStore, shownStore, storeFile, storePath, withStore } from "./store-file.ts";
+export { isStoreAddress, lookInStore, openStore, shownStore, storeFile, storePath, withStore } from "./store-file.ts";
 export {
   findUntrusted,
   noteIgnoredStore,
@@ -130,23 +148,11 @@ export function loadIgnoreRules(): Promise<typeof import("./files/ignore-rules.t
 
 export { type CounterChoice, chooseCounter, chooseCounters, modelForCounter } from "./config/choose-counters.ts";
 export { readKnownShape, type ShapeName } from "./config/known-shape.ts";
-export { type Company, type CompanyPlace, readCompanySource } from "./config/load-config.ts";
 export type { YamlDocument } from "./config/yaml-document.ts";
-export { cacheDirectory } from "./directories.ts";
-export { decodeText, getErrorCode } from "./files/read-text.ts";
 export { replaceOwnFile } from "./files/replace-file.ts";
 export { type UndoneFile, undoRun } from "./files/undo-changes.ts";
 export { createDiff } from "./files/unified-diff.ts";
-export type { Caller } from "./print/output.ts";
-export { createOutput, type Output, type Style, type TextStream } from "./print/output.ts";
+export { type Caller, createOutput, type Output, type Style, type TextStream } from "./print/output.ts";
 export { describeError, type ExitCode, exitCodes, reportError, takeEndSignals } from "./print/report-error.ts";
 export { renderTable, shownPath } from "./print/table.ts";
-export {
-  collectOutput,
-  connecting,
-  noGitReason,
-  startGit,
-  withoutPasswords,
-} from "./processes/start-git.ts";
 export type { DecisionsPlace, SavedDecisions } from "./store/saved-decisions.ts";
-export { isStoreAddress, openStore } from "./store-file.ts";

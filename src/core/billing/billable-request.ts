@@ -54,7 +54,9 @@ export function billableRequest(
   if (!Array.isArray(messages)) {
     throw new ContextError("invalid_message", "the request has neither a list of messages nor an input");
   }
-  const format = options.format ?? detectFormat(fields, model);
+  // Plain text fits every format. The model then shows whose request it is.
+  const shown = model !== undefined && providerOfModel(model) === "openai" ? "openai" : undefined;
+  const format = options.format ?? (fields.messages === undefined ? "responses" : shown);
   const lens = createMessageLens(messages, { ...options, model, format });
   if (lens.format !== "anthropic" && lens.format !== "openai" && lens.format !== "responses") {
     throw new ContextError("invalid_argument", `no provider bills a request in the format ${lens.format}`, {
@@ -74,12 +76,6 @@ export function billableRequest(
     blocks: list.blocks,
     breakpoints: (isAnthropic ? anthropicBreakpoints : openaiBreakpoints)(fields, list.values),
   };
-}
-
-/** Plain text fits every format. The model then shows whose request it is. */
-function detectFormat(fields: Fields, model: string | undefined): FormatName | undefined {
-  if (fields.messages === undefined) return "responses";
-  return model !== undefined && providerOfModel(model) === "openai" ? "openai" : undefined;
 }
 
 interface BlockList {

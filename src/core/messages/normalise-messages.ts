@@ -45,14 +45,9 @@ export function normaliseMessages(
 // Replaces a turn, or everything between two turns, that has no content.
 const nothing = "(empty)";
 
-interface Segment {
-  /** Neighbouring assistant messages. Empty in the first segment. */
-  readonly turn: readonly Fields[];
-  /** All messages up to the next turn. */
-  readonly rest: readonly Fields[];
-}
-
-function splitSegments(messages: readonly unknown[], format: MessageFormat): readonly Segment[] {
+/** Returns each turn, which is neighbouring assistant messages, with all messages up to the next one. The first turn is
+ *  empty. */
+function splitSegments(messages: readonly unknown[], format: MessageFormat) {
   const segments: { turn: Fields[]; rest: Fields[] }[] = [{ turn: [], rest: [] }];
   let lastRole: Role | undefined;
   for (const [index, value] of messages.entries()) {
@@ -86,13 +81,11 @@ function complete(
   const { messages, calls } = nameCalls(turn);
   const isLeading = turn.length === 0;
   const answered = answerCalls(rest, { calls, format, isLeading });
-  const isSilent = !isLeading && rest.length > 0 && !separates(answered[0], format);
+  // What follows a turn separates it from the next one and, for Anthropic, from system messages.
+  const [first] = answered;
+  const separates = first !== undefined && (!isSystemLast(format) || format.read(first, "message").role !== "system");
+  const isSilent = !isLeading && rest.length > 0 && !separates;
   return [...messages, ...(isSilent ? [format.userText(nothing)] : []), ...answered];
-}
-
-/** Whether what follows a turn separates it from the next one and, for Anthropic, from system messages. */
-function separates(first: Fields | undefined, format: MessageFormat): boolean {
-  return first !== undefined && (!isSystemLast(format) || format.read(first, "message").role !== "system");
 }
 
 /** Whether no user has spoken yet. A compaction by the provider may be first, in place of what it summarises. */

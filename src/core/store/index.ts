@@ -23,6 +23,6 @@ export {
   createStore,
   decode,
   encode,
-  prefixRange,
+  encodeRange,
   shownAddress,
 } from "./store.ts";

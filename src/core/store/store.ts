@@ -34,10 +34,16 @@ export interface Store {
 
 /** A store with what its upkeep needs: what there is, since when, and copying it as it is. */
 export interface MaintainedStore extends Store {
-  /** Returns every collection, sorted by name. */
-  listCollections(): Promise<CollectionFacts[]>;
-  /** Returns the records of a collection without their values, sorted as `list` sorts them. */
-  listFacts(collection: string, options?: ListOptions): Promise<RecordFacts[]>;
+  /** Returns every collection, sorted by name. Bytes are those of the values, and times are milliseconds since 1970. */
+  listCollections(): Promise<
+    ({ readonly collection: string } & Readonly<Record<"records" | "bytes" | "oldest" | "newest", number>>)[]
+  >;
+  /** Returns the records of a collection without their values, sorted as `list` sorts them. `written` is when one was
+   *  last written, in milliseconds since 1970. */
+  listFacts(
+    collection: string,
+    options?: ListOptions,
+  ): Promise<({ readonly key: string } & Readonly<Record<"revision" | "bytes" | "written", number>>)[]>;
   /** Returns streams, sorted by the code points of their names. */
   listStreams(options?: ListOptions): Promise<
     {
@@ -63,24 +69,6 @@ export interface MaintainedStore extends Store {
     readonly written: number;
     readonly entries: readonly StreamEntry[];
   }): Promise<void>;
-}
-
-/** The records of one collection together. Times are milliseconds since 1970. */
-interface CollectionFacts {
-  readonly collection: string;
-  readonly records: number;
-  /** Of the values. */
-  readonly bytes: number;
-  readonly oldest: number;
-  readonly newest: number;
-}
-
-export interface RecordFacts {
-  readonly key: string;
-  readonly revision: number;
-  readonly bytes: number;
-  /** When it was last written, in milliseconds since 1970. */
-  readonly written: number;
 }
 
 /** One value of a collection. */
@@ -183,11 +171,9 @@ export function createStore(driver: StoreDriver): MaintainedStore {
   };
 }
 
-type Check = (names: Readonly<Record<string, string>>) => void;
-
 function checkStreams(
   driver: StoreDriver,
-  check: Check,
+  check: (names: Readonly<Record<string, string>>) => void,
 ): Pick<Store, "append" | "read" | "trimStream" | "deleteStream"> {
   return {
     async append(stream, values) {
@@ -229,10 +215,11 @@ export function decode(buffer: Buffer): string {
   return buffer[0] === 0xff ? buffer.toString("utf16le", 1) : buffer.toString();
 }
 
-/** Returns the bytes that keys with a prefix start at, and the bytes after all of them: UTF-8 never contains 0xff. */
-export function prefixRange(prefix: string): readonly [first: Buffer, end: Buffer] {
+/** Returns the bytes of a range of names: after which one, from which one, and before which one. UTF-8 never contains
+ *  0xff, so that is after all names with the prefix. */
+export function encodeRange({ prefix = "", after = "" }: ListOptions): [after: Buffer, first: Buffer, end: Buffer] {
   const first = encode(prefix);
-  return [first, Buffer.concat([first, Buffer.of(0xff)])];
+  return [encode(after), first, Buffer.concat([first, Buffer.of(0xff)])];
 }
 
 export function checkNames(names: Readonly<Record<string, string>>): void {

@@ -223,16 +223,11 @@ function joinInto(
 /** The configured source of the company's packs. */
 export type Company = NonNullable<Config["company"]>;
 
-export interface CompanyPlace {
-  /** The folder that a relative directory starts from. */
-  readonly root: string;
-  readonly env: Environment;
-}
-
-/** Throws on a source or revision that git could take for something other than an address or a name. */
+/** Throws on a source or revision that git could take for something other than an address or a name. A relative directory
+ *  starts from the root. */
 export function readCompanySource(
   { source, revision }: Company,
-  { root, env }: CompanyPlace,
+  { root, env }: ProjectPlace,
 ):
   | { readonly kind: "directory"; readonly path: string }
   | { readonly kind: "git"; readonly url: string; readonly revision: string } {

@@ -60,7 +60,8 @@ export async function recordChanges<Result>(
   let count = 0;
   const record = async (change: RecordedChange) => {
     if (count === 0) {
-      await removeOldRuns(runs);
+      const names = (await readdir(runs).catch(() => [])).sort();
+      for (const name of names.slice(0, Math.max(0, names.length - maxRuns + 1))) await removeRun(join(runs, name));
       await write("run.json", { version: 1, command, root, at, process: ownIdentity() });
     }
     count++;
@@ -116,11 +117,6 @@ function readRun(folder: string): RecordedRun | undefined {
   const { command, at, process } = about;
   const isDone = existsSync(join(folder, "done.json"));
   return { folder, command, at, state: isDone ? "complete" : isAlive(process) ? "running" : "interrupted", changes };
-}
-
-async function removeOldRuns(runs: string): Promise<void> {
-  const names = (await readdir(runs).catch(() => [])).sort();
-  for (const name of names.slice(0, Math.max(0, names.length - maxRuns + 1))) await removeRun(join(runs, name));
 }
 
 /** A run without its first file is no run, so a kill in between leaves none with half of its records. */

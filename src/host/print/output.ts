@@ -1,7 +1,7 @@
 /** The two streams: results go to stdout, everything else to stderr. What they print may have names and texts of anybody:
  *  characters that control a terminal become visible escapes here. */
 import { printableJson, printableLines } from "../../core/text/index.ts";
-import type { Environment } from "../index.ts";
+import type { Environment } from "../directories.ts";
 
 export interface Output {
   readonly json: boolean;

@@ -176,12 +176,7 @@ async function gitBytes(place: GitPlace, args: readonly string[]): Promise<{ byt
   const bytes = await collectOutput(git.output);
   const { code, stderr } = await git.end;
   if (place.signal.aborted) return { refused: "ended", reason: "git was stopped" };
-  return code === 0 ? { bytes } : explainRefusal(stderr);
-}
-
-const noRepository: GitRefusal = { refused: "no_repository", reason: "the folder is not in a git repository" };
-
-function explainRefusal(stderr: string): GitRefusal {
+  if (code === 0) return { bytes };
   if (/not a git repository|cannot use bare repository|must be run in a work tree/i.test(stderr)) {
     return noRepository;
   }
@@ -190,6 +185,8 @@ function explainRefusal(stderr: string): GitRefusal {
   }
   return { refused: "failed", reason: gitReason(stderr) };
 }
+
+const noRepository: GitRefusal = { refused: "no_repository", reason: "the folder is not in a git repository" };
 
 export interface GitSetting {
   /** Set by the repository itself, not by the user or the system. */

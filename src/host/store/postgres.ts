@@ -6,9 +6,8 @@ import {
   createStore,
   decode,
   encode,
-  type ListOptions,
+  encodeRange,
   type MaintainedStore,
-  prefixRange,
   type Store,
   type StoreDriver,
   type StoreRecord,
@@ -265,7 +264,7 @@ function createRecords(tables: Tables): Pick<StoreDriver, "get" | "put" | "updat
       });
     },
     async list(collection, options) {
-      const values = [namespace, encode(collection), ...toRange(options)];
+      const values = [namespace, encode(collection), ...encodeRange(options), options.limit ?? null];
       const rows = await connection.run(({ read }) => read(sql.list, values));
       return rows.map((row) => toRecord(decode(row.key), row));
     },
@@ -346,12 +345,14 @@ function createUpkeep(tables: Tables): Omit<MaintainedStore, keyof Store> {
       });
     },
     async listFacts(collection, options = {}) {
-      const values = [namespace, encode(collection), ...toRange(options)];
+      const values = [namespace, encode(collection), ...encodeRange(options), options.limit ?? null];
       const rows = await connection.run(({ read }) => read(sql.listFacts, values));
       return rows.map(({ key, revision, bytes, written }) => ({ key: decode(key), revision, bytes, written }));
     },
     async listStreams(options = {}) {
-      const rows = await connection.run(({ read }) => read(sql.listStreams, [namespace, ...toRange(options)]));
+      const rows = await connection.run(({ read }) =>
+        read(sql.listStreams, [namespace, ...encodeRange(options), options.limit ?? null]),
+      );
       return rows.map(({ stream, count, bytes, last, written }) => {
         return { stream: decode(stream), entries: count, bytes, last, written };
       });
@@ -374,11 +375,6 @@ function createUpkeep(tables: Tables): Omit<MaintainedStore, keyof Store> {
       );
     },
   };
-}
-
-/** Returns the parameters of a range: after which name, from which one, before which one, and how many. */
-function toRange({ prefix = "", after = "", limit }: ListOptions): (Buffer | number | null)[] {
-  return [encode(after), ...prefixRange(prefix), limit ?? null];
 }
 
 function toRecord(key: string, { value, revision }: PostgresRow): StoreRecord {

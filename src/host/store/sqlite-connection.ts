@@ -91,18 +91,16 @@ function createConnection(database: Libsql.Database, retry: Retry): SqliteConnec
         // An error like the driver's, so that the retry waits for the other processes.
         if (!isLogEmptied(database)) throw Object.assign(new Error("the log is in use"), { code: "SQLITE_BUSY" });
       }),
-    // Operations that were called before still run, however long they wait.
-    close: () => retry(() => emptyLog(database)).finally(() => database.close()),
+    // Empties the log, because the driver closes the file only when its objects are garbage-collected, which may never
+    // happen. While others use the file this can fail. Then the last one to close empties the log. Operations that were
+    // called before still run, however long they wait.
+    close() {
+      const emptyLog = async () => {
+        for (let attempt = 0; attempt < 5 && !isLogEmptied(database); attempt += 1) await pause();
+      };
+      return retry(emptyLog).finally(() => database.close());
+    },
   };
-}
-
-/** Empties the log, because the driver closes the file only when its objects are garbage-collected, which may never
- *  happen. While others use the file this can fail. Then the last one to close empties the log. */
-async function emptyLog(database: Libsql.Database): Promise<void> {
-  for (let attempt = 0; attempt < 5; attempt += 1) {
-    if (isLogEmptied(database)) return;
-    await pause();
-  }
 }
 
 function isLogEmptied(database: Libsql.Database): boolean {

@@ -7,9 +7,8 @@ import {
   createStore,
   decode as decodeBytes,
   encode,
-  type ListOptions,
+  encodeRange,
   type MaintainedStore,
-  prefixRange,
   type Store,
   type StoreDriver,
   type StoreRecord,
@@ -84,7 +83,9 @@ export async function openMaintainedSqlite(options: SqliteStoreOptions): Promise
         return statements.delete.run([encode(collection), encode(key)]).changes > 0;
       }),
     async list(collection, options) {
-      const found = await connection.read(() => readRows(statements.list, [encode(collection), ...toRange(options)]));
+      const found = await connection.read(() =>
+        readRows(statements.list, [encode(collection), ...encodeRange(options), options.limit ?? -1]),
+      );
       return found.map(({ key, value, revision }) => ({ key: decode(key), value: decode(value), revision }));
     },
     ...createStreams(connection, statements, now),
@@ -149,11 +150,6 @@ function putRecord(
   return revision;
 }
 
-/** Returns the parameters of a range: after which name, from which one, before which one, and how many. */
-function toRange({ prefix = "", after = "", limit = -1 }: ListOptions): (Buffer | number)[] {
-  return [encode(after), ...prefixRange(prefix), limit];
-}
-
 function createStreams(
   connection: SqliteConnection,
   statements: Statements,
@@ -196,12 +192,14 @@ function createUpkeep(connection: SqliteConnection, statements: Statements): Omi
       ),
     async listFacts(collection, options = {}) {
       const found = await connection.read(() =>
-        readRows(statements.listFacts, [encode(collection), ...toRange(options)]),
+        readRows(statements.listFacts, [encode(collection), ...encodeRange(options), options.limit ?? -1]),
       );
       return found.map(({ key, revision, bytes, written }) => ({ key: decode(key), revision, bytes, written }));
     },
     async listStreams(options = {}) {
-      const found = await connection.read(() => readRows(statements.listStreams, toRange(options)));
+      const found = await connection.read(() =>
+        readRows(statements.listStreams, [...encodeRange(options), options.limit ?? -1]),
+      );
       return found.map(({ name, count, bytes, last, written }) => {
         return { stream: decode(name), entries: count, bytes, last, written };
       });

@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import {
   type Company,
-  type CompanyPlace,
   cacheDirectory,
   collectOutput,
   connecting,
@@ -17,6 +16,7 @@ import {
   isAlive,
   makeDirectory,
   noGitReason,
+  type ProjectPlace,
   readCompanySource,
   readForeignBytes,
   replaceOwnFile,
@@ -37,7 +37,7 @@ export interface CompanySync {
 
 /** Returns the directory with the company's packs, or `undefined` if none is configured. Throws if it is configured but
  *  not on this machine: without it, the written text would differ from the teammates' text. */
-export async function companyDirectory(company: Company | undefined, place: CompanyPlace): Promise<string | undefined> {
+export async function companyDirectory(company: Company | undefined, place: ProjectPlace): Promise<string | undefined> {
   if (company === undefined) return undefined;
   const source = readCompanySource(company, place);
   if (source.kind === "directory") return source.path;
@@ -49,7 +49,7 @@ export async function companyDirectory(company: Company | undefined, place: Comp
 }
 
 /** Returns the commit of the company's packs on this machine. A folder that is used in place has none. */
-export async function readCompanyCommit(company: Company, place: CompanyPlace): Promise<string | undefined> {
+export async function readCompanyCommit(company: Company, place: ProjectPlace): Promise<string | undefined> {
   const source = readCompanySource(company, place);
   return source.kind === "git" ? (await readCurrent(locateCache(source, place.env)))?.commit : undefined;
 }
@@ -61,7 +61,7 @@ export async function syncCompany(
     force = false,
     allowPrivate,
     ...place
-  }: CompanyPlace & { readonly force?: boolean | undefined } & Pick<ResolveOptions, "allowPrivate">,
+  }: ProjectPlace & { readonly force?: boolean | undefined } & Pick<ResolveOptions, "allowPrivate">,
 ): Promise<CompanySync> {
   const source = readCompanySource(company, place);
   const base = { source: withoutPasswords(company.source), revision: company.revision, commit: undefined };

@@ -144,7 +144,7 @@ const blockTypes: ReadonlyMap<unknown, BlockType> = new Map<unknown, BlockType>(
   // Neither citations that are sent back (Anthropic, Citations, 2026) nor cache_control are billed.
   [
     "text",
-    { kind: "text", read: (block, list, index) => ({ kind: "text", text: readText(block, "text", list, index) }) },
+    { kind: "text", read: (block, list, index) => ({ kind: "text", text: readBlockText(block, "text", list, index) }) },
   ],
   [
     "thinking",
@@ -152,7 +152,7 @@ const blockTypes: ReadonlyMap<unknown, BlockType> = new Map<unknown, BlockType>(
       kind: "thinking",
       read(block, list, index) {
         const sealed = typeof block.signature === "string" ? block.signature : "";
-        return { kind: "sealed", text: readText(block, "thinking", list, index), sealed };
+        return { kind: "sealed", text: readBlockText(block, "thinking", list, index), sealed };
       },
     },
   ],
@@ -160,7 +160,7 @@ const blockTypes: ReadonlyMap<unknown, BlockType> = new Map<unknown, BlockType>(
     "redacted_thinking",
     {
       kind: "thinking",
-      read: (block, list, index) => ({ kind: "sealed", text: "", sealed: readText(block, "data", list, index) }),
+      read: (block, list, index) => ({ kind: "sealed", text: "", sealed: readBlockText(block, "data", list, index) }),
     },
   ],
   ["tool_use", { kind: "tool_call", read: readToolCall }],
@@ -210,14 +210,14 @@ const blockTypes: ReadonlyMap<unknown, BlockType> = new Map<unknown, BlockType>(
   ],
 ]);
 
-function readText(block: Fields, name: string, list: string, index: number): string {
+function readBlockText(block: Fields, name: string, list: string, index: number): string {
   const text = block[name];
   return typeof text === "string" ? text : stringAt(block, name, `${list}[${index}]`);
 }
 
 // The id is not counted separately: the constant for the wrapper includes it.
 function readToolCall(block: Fields, list: string, index: number): Piece {
-  const name = readText(block, "name", list, index);
+  const name = readBlockText(block, "name", list, index);
   return { kind: "tool_call", name, args: block.input ?? {}, path: `${list}[${index}].input` };
 }
 

@@ -9,7 +9,6 @@ import {
   type Pairing,
 } from "./pairing.ts";
 import {
-  type BlockRule,
   blockPath,
   type CheckedMessage,
   type CheckedRequest,
@@ -30,18 +29,20 @@ const pairing: Pairing = {
   lack: "no tool message directly after its message",
 };
 
-const mediaRole: BlockRule = ({ type }, place) => {
-  const { role } = place.turn;
-  if (role === "user" || (type !== "image_url" && type !== "input_audio" && type !== "file")) return undefined;
-  return problem(
-    "block-role",
-    `${blockPath(place)}.type`,
-    `${type} is allowed in user messages only, not in a message of role ${role}`,
-  );
-};
-
 export const openAiRules: RuleSet = {
-  always: [(request) => checkPairing(request, pairing), checkToolCalls, checkEmptyMessages, eachBlock([mediaRole])],
+  always: [
+    (request) => checkPairing(request, pairing),
+    checkToolCalls,
+    checkEmptyMessages,
+    eachBlock([
+      ({ type }, place) => {
+        const { role } = place.turn;
+        if (role === "user" || (type !== "image_url" && type !== "input_audio" && type !== "file")) return undefined;
+        const message = `${type} is allowed in user messages only, not in a message of role ${role}`;
+        return problem("block-role", `${blockPath(place)}.type`, message);
+      },
+    ]),
+  ],
   strict: [(request) => findReusedIds(request, pairing)],
 };
 
