@@ -78,13 +78,12 @@ function readLine(reader: Reader, line: Line): LineKind {
   return reader.leaf.kind === "comment" ? "comment" : "text";
 }
 
-interface Before {
-  readonly inParagraph: boolean;
-  /** A line of dashes turns a paragraph in the same container into a heading. */
-  readonly canUnderline: boolean;
-}
-
-function readLeaf(reader: Reader, line: Line, { inParagraph, canUnderline }: Before): Leaf {
+/** A line of dashes turns a paragraph in the same container into a heading, if it `canUnderline`. */
+function readLeaf(
+  reader: Reader,
+  line: Line,
+  { inParagraph, canUnderline }: Readonly<Record<"inParagraph" | "canUnderline", boolean>>,
+): Leaf {
   const { place } = reader.containers;
   const { text, at, end } = place;
   if (at === end) return none;

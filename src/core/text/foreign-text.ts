@@ -78,15 +78,9 @@ function withoutImports(text: string): string {
   return kept.join("");
 }
 
-interface EscapedLine {
-  readonly text: string;
-  /** Whether the start and end of code are clear. A backtick without a partner may have one in a later line, and a
-   *  backtick in a tag does not count. */
-  readonly isSure: boolean;
-}
-
-/** Escapes everything once it is not clear what is code. */
-function escapeImports(line: string, wasSure: boolean): EscapedLine {
+/** Escapes everything once it is not clear what is code. `isSure` says whether the start and end of code are clear: a
+ *  backtick without a partner may have one in a later line, and a backtick in a tag does not count. */
+function escapeImports(line: string, wasSure: boolean): { readonly text: string; readonly isSure: boolean } {
   // After these characters `@` belongs to an address, and no parser starts an import.
   const withinWord = /[\p{L}\p{N}/.:=+%,;?-]/u;
   const mark = /\\.|`+|<(?=[a-z/!?])|@(?=\S)/gi;

@@ -85,16 +85,7 @@ export function createKeyedHash(key: string): KeyedHash {
 }
 
 /** The words of a sequence since the last flush. A text is written with one copy and hashed where it stands. */
-interface Scratch {
-  readonly words: Int32Array;
-  used(): number;
-  reset(): void;
-  addWord(word: number): void;
-  addChunk(text: string, isWide: boolean): void;
-  addBytes(bytes: Uint8Array): void;
-}
-
-function createScratch(chaskey: Chaskey): Scratch {
+function createScratch(chaskey: Chaskey) {
   const bytes = Buffer.allocUnsafeSlow(4 * scratchWords);
   const words = new Int32Array(bytes.buffer);
   let used = 0;
@@ -122,11 +113,11 @@ function createScratch(chaskey: Chaskey): Scratch {
   return {
     words,
     used: () => used,
-    reset() {
+    reset(): void {
       used = 0;
     },
     addWord,
-    addChunk(text, isWide) {
+    addChunk(text: string, isWide: boolean): void {
       makeRoom((text.length >> 1) + 1);
       const from = 4 * used;
       const isShort = text.length < fewCharacters;
@@ -134,7 +125,7 @@ function createScratch(chaskey: Chaskey): Scratch {
       for (let index = written; (index & 3) !== 0; index++) bytes[from + index] = 0;
       used += (written + 3) >> 2;
     },
-    addBytes(added) {
+    addBytes(added: Uint8Array): void {
       addWord(added.length);
       for (let at = 0; at < added.length; at += 2 * chunkCharacters) {
         const part = added.subarray(at, at + 2 * chunkCharacters);

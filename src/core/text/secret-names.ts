@@ -31,38 +31,25 @@ const template = /[._-](?:example|sample|template)$/;
 // Checked 2026-11-18: GitHub's templates for .gitignore (Terraform, Android, Java, Global/*), gitleaks (pkcs12-file) and
 // the manuals of the programs that write the files.
 
-const secretNames: ReadonlySet<string> = new Set([
-  ...["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", "id_xmss"],
-  ...[".npmrc", ".netrc", "_netrc", ".pypirc", ".git-credentials", ".terraformrc", "terraform.rc", ".dockercfg"],
-  ...[
-    ".pgpass",
-    "pgpass.conf",
-    ".my.cnf",
-    ".mylogin.cnf",
-    ".htpasswd",
-    ".s3cfg",
-    ".boto",
-    ".vault-token",
-    "kubeconfig",
-  ],
-]);
+const secretNames: ReadonlySet<string> = listNames(
+  "id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk id_xmss",
+  ".npmrc .netrc _netrc .pypirc .git-credentials .terraformrc terraform.rc .dockercfg",
+  ".pgpass pgpass.conf .my.cnf .mylogin.cnf .htpasswd .s3cfg .boto .vault-token kubeconfig",
+);
 
 /** A program that handles secrets is not a secret. */
 const sourceCode =
   /\.([cm]?[jt]sx?|vue|svelte|astro|py|pyi|rb|go|rs|java|kts?|scala|groovy|c|h|cc|cpp|cxx|hpp|hh|cs|fs|vb|swift|mm?|php|pl|pm|lua|exs?|erl|hs|ml|clj[cs]?|dart|jl|r|nim|zig|sh|bash|zsh|fish|ps1|sql|proto|graphql|tf|html|s?css|less)$/;
 
 /** Files whose names say too little without their folder. */
-const secretPlaces: ReadonlySet<string> = new Set([
-  ...[
-    ".kube/config",
-    ".docker/config.json",
-    ".aws/config",
-    ".m2/settings.xml",
-    "gh/hosts.yml",
-    ".azure/msal_token_cache.json",
-  ],
-  ...[".codex/auth.json", ".composer/auth.json", "gcloud/access_tokens.db"],
-]);
+const secretPlaces: ReadonlySet<string> = listNames(
+  ".kube/config .docker/config.json .aws/config .m2/settings.xml gh/hosts.yml .azure/msal_token_cache.json",
+  ".codex/auth.json .composer/auth.json gcloud/access_tokens.db",
+);
+
+function listNames(...lines: readonly string[]): ReadonlySet<string> {
+  return new Set(lines.flatMap((line) => line.split(" ")));
+}
 
 function isInSecretFolder(folders: readonly string[], name: string): boolean {
   if (secretPlaces.has(`${folders.at(-1)}/${name}`)) return true;

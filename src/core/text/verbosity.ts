@@ -66,15 +66,9 @@ export function textAt(segments: readonly Segment[], verbosity: Verbosity): stri
     .join("");
 }
 
-interface Marker {
-  /** Absent if the marker follows other text: it is then kept as text. */
-  readonly level: string | undefined;
-  readonly indented: boolean;
-  /** The start of the text after the marker: the next line, or the rest of the marker's line. */
-  readonly end: number;
-}
-
-function findMarker(markdown: string, line: Line): Marker | undefined {
+/** Returns no level for a marker after other text, which is kept as text. The end is where the text after the marker
+ *  starts: the next line, or the rest of the marker's line. */
+function findMarker(markdown: string, line: Line) {
   const markerPattern = /<!--\s*verbosity\s*:\s*([^\s>]*?)\s*-->/;
   const text = markdown.slice(line.start, line.end);
   if (!text.includes("verbosity")) return undefined;

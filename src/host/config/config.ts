@@ -3,7 +3,7 @@ import type { LedgerTiers } from "../../core/budget/index.ts";
 import type { Verbosity } from "../../core/text/index.ts";
 
 /** The configuration. The project's `.plimsoll/config.yaml` overrides the user's file, which overrides these defaults,
- *  key by key. */
+ *  key by key. The schema in config-file.ts describes each key. */
 export interface Config {
   readonly counter?: string | undefined;
   readonly model?: string | undefined;
@@ -15,7 +15,6 @@ export interface Config {
   readonly packs: {
     readonly include?: readonly string[] | undefined;
     readonly exclude?: readonly string[] | undefined;
-    /** The packs of the package to use. Undefined: those that suit the project. */
     readonly built_in?: readonly string[] | undefined;
   };
   readonly verbosity: Readonly<Record<string, Verbosity>>;
@@ -34,9 +33,7 @@ export interface Config {
     readonly history_max: number;
     readonly warning_threshold: number;
     readonly tools: Readonly<Record<string, number>>;
-    /** Limits of single tiers, instead of the usual ones. */
     readonly tiers: Partial<LedgerTiers>;
-    /** Where the model reads what the budget allows. */
     readonly hints: "schema" | "note" | "off";
   };
   readonly history: {
@@ -45,27 +42,20 @@ export interface Config {
     readonly keep: number;
     readonly reserve: number;
   };
-  /** Globs of more files whose contents are not shown, besides files that usually hold secrets. */
   readonly deny: readonly string[];
-  /** Globs of files that are shown although they look like secrets. */
   readonly allow: readonly string[];
-  /** How `run` and `nebula apply` start agents, unless options say otherwise. */
   readonly run: {
     readonly agent?: string | undefined;
     readonly model?: string | undefined;
     readonly allow: Allow;
-    /** More words for the command line of the agent. */
     readonly args: readonly string[];
   };
-  /** When the spend guard of Claude Code stops tool calls. Without a limit it is off. */
   readonly guard: {
     readonly session_usd?: number | undefined;
     readonly day_usd?: number | undefined;
-    /** Ask a person, or refuse the tool call. */
     readonly on_limit: "ask" | "deny";
   };
   readonly store: string;
-  /** For how long state is kept after its last use: `30d`. Undefined keeps it. */
   readonly retention?: string | undefined;
   readonly prices: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }

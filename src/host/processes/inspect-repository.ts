@@ -96,13 +96,11 @@ async function askGit(place: GitPlace): Promise<Asked<Answer>> {
 /** Returns the file that git would wait for, or `undefined` if there is none. */
 function waitingFile(root: string): string | undefined {
   // Files that git opens by their name, in a work tree and in its `.git`.
-  const opened = [
-    ...[".gitignore", ".gitattributes", ".gitmodules", ".mailmap", ".git"],
-    ...["HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"].map(
-      (name) => `.git/${name}`,
-    ),
-    ...[".git/info/exclude", ".git/info/attributes"],
-  ];
+  const inGit = "HEAD config config.worktree commondir index packed-refs shallow info/exclude info/attributes".split(
+    " ",
+  );
+  const opened = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap", ".git"];
+  opened.push(...inGit.map((name) => `.git/${name}`));
   // A repository with millions of files has large ones.
   const mayBeLarge = /(index|packed-refs)$/;
   for (const folder of upward(root)) {
@@ -125,12 +123,15 @@ async function filesBehind(answer: GitAnswer, { root: named, env }: GitPlace): P
   const inGit = ["", "HEAD", "commondir", "config", "config.worktree", "objects", "refs"];
   const home = homeDirectory(env);
   const files = new Set([
-    ...[named, root],
+    named,
+    root,
     // A new `.git` closer to the root would win.
     ...Array.from({ length: depth + 1 }, (_, up) => resolve(root, "../".repeat(up), ".git")),
     ...[gitDirectory, shared].flatMap((directory) => inGit.map((name) => join(directory, name))),
-    ...[join(home, ".gitconfig"), join(env.XDG_CONFIG_HOME || join(home, ".config"), "git/config")],
-    ...["/etc/gitconfig", env.GIT_CONFIG_SYSTEM, env.GIT_CONFIG_GLOBAL].filter((path) => path !== undefined),
+    join(home, ".gitconfig"),
+    join(env.XDG_CONFIG_HOME || join(home, ".config"), "git/config"),
+    "/etc/gitconfig",
+    ...[env.GIT_CONFIG_SYSTEM, env.GIT_CONFIG_GLOBAL].filter((path) => path !== undefined),
   ]);
   for (const { key, value, origin } of settings) {
     const file = origin.startsWith("file:") ? resolve(toplevel, decodeBytes(origin.slice(5))) : undefined;

@@ -2,14 +2,6 @@
  *  such as a filter of git or the program behind a wrapper. */
 import { type ChildProcess, spawn } from "node:child_process";
 
-interface ProcessOptions {
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly signal: AbortSignal;
-  /** An open file that the program reads as its input. Without it there is no input. */
-  readonly input?: number | undefined;
-}
-
 export interface StartedProcess {
   /** Read it once, completely or not. Leaving early ends the process. */
   readonly output: AsyncIterable<Buffer>;
@@ -23,10 +15,21 @@ export interface ProcessEnd {
   readonly stderr: string;
 }
 
+/** `input` is an open file that the program reads. Without it there is no input. */
 export function startProcess(
   program: string,
   args: readonly string[],
-  { cwd, env, signal, input }: ProcessOptions,
+  {
+    cwd,
+    env,
+    signal,
+    input,
+  }: {
+    readonly cwd: string;
+    readonly env: Readonly<Record<string, string | undefined>>;
+    readonly signal: AbortSignal;
+    readonly input?: number | undefined;
+  },
 ): StartedProcess {
   const maxErrorCharacters = 20_000;
   // The output of a killed process is still in its pipes and can be read at once.

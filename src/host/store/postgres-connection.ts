@@ -123,14 +123,7 @@ function createClient(create: () => Client, url: string): Client {
   }
 }
 
-interface Link {
-  /** Returns the living connection, or opens one. */
-  client(): Promise<Client>;
-  drop(): void;
-  end(): Promise<void>;
-}
-
-function createLink(open: () => Promise<Client>, { waitMs }: PostgresPlace): Link {
+function createLink(open: () => Promise<Client>, { waitMs }: PostgresPlace) {
   let current: Client | undefined;
   let wasOpen = false;
   const keep = (client: Client): Client => {
@@ -151,7 +144,8 @@ function createLink(open: () => Promise<Client>, { waitMs }: PostgresPlace): Lin
     return (isLost(cause) || code === "53300") && (wasOpen || !["ECONNREFUSED", "ENOENT"].includes(code));
   };
   return {
-    async client() {
+    /** Returns the living connection, or opens one. */
+    async client(): Promise<Client> {
       if (current !== undefined) return current;
       const start = performance.now();
       for (;;) {
@@ -163,12 +157,12 @@ function createLink(open: () => Promise<Client>, { waitMs }: PostgresPlace): Lin
         await sleep(20 + 80 * Math.random());
       }
     },
-    drop() {
+    drop(): void {
       const client = current;
       current = undefined;
       void client?.end().catch(() => {});
     },
-    async end() {
+    async end(): Promise<void> {
       const client = current;
       current = undefined;
       await client?.end().catch(() => {});
@@ -181,7 +175,7 @@ type Run = <T>(
   options?: { readonly offline?: boolean },
 ) => Promise<T>;
 
-function createQueue(link: Link, place: PostgresPlace): Run {
+function createQueue(link: ReturnType<typeof createLink>, place: PostgresPlace): Run {
   let last: Promise<unknown> = Promise.resolve();
   let usesNames = true;
   /** Returns if the operation can be repeated. */

@@ -120,9 +120,13 @@ function readPlace(options: PostgresStoreOptions): Required<Pick<PostgresStoreOp
 
 /** TLS modes of the address, and what the driver gets for them. */
 const tlsModes: Readonly<Record<string, string>> = {
-  ...{ disable: "disable", "no-verify": "no-verify", "verify-full": "verify-full" },
+  disable: "disable",
+  "no-verify": "no-verify",
+  "verify-full": "verify-full",
   // pg 8 checks certificates in these modes too, and warns that pg 9 will not. They keep their meaning.
-  ...{ require: "verify-full", "verify-ca": "verify-full", prefer: "verify-full" },
+  require: "verify-full",
+  "verify-ca": "verify-full",
+  prefer: "verify-full",
 };
 
 /** Gives each TLS mode one meaning, whatever the version of the driver. */
