@@ -162,16 +162,9 @@ export interface InputTokens {
   readonly uncached: number;
 }
 
-interface InputCost {
-  readonly total: number;
-  /** Expressed as full-price tokens: a prompt of this many tokens costs the same without a cache. */
-  readonly cost: number;
-  readonly usd: number;
-}
-
-/** Computes what input tokens cost. Above the model's threshold for long prompts, every token costs more, which `cost`
- *  includes. */
-export function inputCost(tokens: InputTokens, price: ModelPrice): InputCost {
+/** Computes what input tokens cost: in dollars, and as `cost` in full-price tokens, since a prompt of that many costs the
+ *  same without a cache. Above the model's threshold for long prompts, every token costs more, which `cost` includes. */
+export function inputCost(tokens: InputTokens, price: ModelPrice): Readonly<Record<"total" | "cost" | "usd", number>> {
   const { read, write5m, write1h, uncached } = tokens;
   const total = read + write5m + write1h + uncached;
   const cost =

@@ -70,19 +70,16 @@ export function subjectOf(input: unknown): string | undefined {
   return undefined;
 }
 
-/** The files of a call. */
-interface CallFiles {
-  /** The file that the call reads or edits, as the call names it. */
-  readonly path?: string | undefined;
-  /** The files that it edits, as the call names them. */
-  readonly edited: readonly string[];
-  /** The texts that it replaces in them. */
-  readonly replaced: readonly string[];
-}
-
 const replacedKeys = ["old_string", "old_str", "oldText", "oldString"];
 
-export function filesOf(part: Pick<Part, "pieces" | "toolName">): CallFiles {
+/** Returns the files of a call, as the call names them. */
+export function filesOf(part: Pick<Part, "pieces" | "toolName">): {
+  /** The file that the call reads or edits. */
+  readonly path?: string | undefined;
+  readonly edited: readonly string[];
+  /** The texts that it replaces in the files that it edits. */
+  readonly replaced: readonly string[];
+} {
   const input = inputOf(part);
   if (input === undefined) return { edited: [], replaced: [] };
   const replaced = replacedIn(input);

@@ -233,20 +233,16 @@ export async function listFiles(directory: string): Promise<FileList> {
   const { openIgnoreRules } = await import("../files/ignore-rules.ts");
   const pending = [{ directory, rules: await openIgnoreRules(directory) }];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const entries = await listEntries(next.directory, list);
+    let entries: Dirent[] = [];
+    try {
+      entries = await readdir(next.directory, { withFileTypes: true });
+    } catch (error) {
+      list.skipped.push({ path: next.directory, reason: systemReason(error), kind: "failed" });
+    }
     const directories = sortEntries(entries, { ...next, list });
     for (const child of directories.reverse()) pending.push({ directory: child, rules: await next.rules.enter(child) });
   }
   return list;
-}
-
-async function listEntries(directory: string, list: FileList): Promise<Dirent[]> {
-  try {
-    return await readdir(directory, { withFileTypes: true });
-  } catch (error) {
-    list.skipped.push({ path: directory, reason: systemReason(error), kind: "failed" });
-    return [];
-  }
 }
 
 /** Adds files and skipped entries to the list, and returns the directories to visit next. */
