@@ -57,6 +57,17 @@ export function describeUpkeep(name: string, open: (now: () => number) => Promis
       expect(await store.listStreams()).toEqual([]);
     });
 
+    test("rejects every call after close", async () => {
+      await store.close();
+      const closed = { code: "store_unavailable", message: "the store is closed" };
+      await expect(store.listCollections()).rejects.toMatchObject(closed);
+      await expect(store.listFacts("c")).rejects.toMatchObject(closed);
+      await expect(store.listStreams()).rejects.toMatchObject(closed);
+      await expect(store.size()).rejects.toMatchObject(closed);
+      await expect(store.copyRecords("c", [])).rejects.toMatchObject(closed);
+      await expect(store.copyStream({ stream: "s", last: 0, written: 0, entries: [] })).rejects.toMatchObject(closed);
+    });
+
     test("copies keep their times and sequences", async () => {
       await store.copyRecords("c", [
         { key: "k", value: "a\ud800\0", written: 5 },

@@ -112,7 +112,7 @@ export interface ReadOptions {
   readonly limit?: number | undefined;
 }
 
-/** What a kind of store brings. The methods of `Store` get checked arguments, and are not called after `close`. */
+/** What a kind of store brings. No method is called after `close`, and those of `Store` get checked arguments. */
 export type StoreDriver = Omit<MaintainedStore, keyof Store> & {
   readonly [Name in keyof Store]: (...given: Required<Parameters<Store[Name]>>) => ReturnType<Store[Name]>;
 };
@@ -126,8 +126,15 @@ export function createStore(driver: StoreDriver): MaintainedStore {
     }
     checkNames(names);
   };
+  const guarded = Object.entries(driver).map(([name, method]) => [
+    name,
+    async (...given: readonly unknown[]) => {
+      check({});
+      return (method as (...given: readonly unknown[]) => unknown)(...given);
+    },
+  ]);
   return {
-    ...driver,
+    ...(Object.fromEntries(guarded) as Omit<StoreDriver, keyof Store> & Pick<Store, "purge">),
     async get(collection, key) {
       check({ collection, key });
       return driver.get(collection, key);
@@ -160,10 +167,6 @@ export function createStore(driver: StoreDriver): MaintainedStore {
       return driver.list(collection, options);
     },
     ...checkStreams(driver, check),
-    async purge() {
-      check({});
-      return driver.purge();
-    },
     close() {
       closing ??= driver.close();
       return closing;

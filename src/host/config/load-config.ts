@@ -247,10 +247,10 @@ export function readCompanySource(
   const path = resolve(root, source.replace(/^~(?=\/|$)/, homeDirectory(env)));
   refuseOwn(path, source, env);
   // Without a revision, the working tree is used with its current changes.
-  const isRepository =
+  const isRepository = () =>
     existsSync(join(path, ".git")) ||
     (existsSync(join(path, "HEAD")) && statSync(join(path, "objects"), { throwIfNoEntry: false }) !== undefined);
-  return revision !== undefined && isRepository ? { kind: "git", url: path, revision } : { kind: "directory", path };
+  return revision !== undefined && isRepository() ? { kind: "git", url: path, revision } : { kind: "directory", path };
 }
 
 /** A project's files must never include a person's own files, whoever asks for it and through whatever links. */
