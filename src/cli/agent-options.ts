@@ -93,7 +93,7 @@ export async function applySettings(
 ): Promise<ApplySettings> {
   const { options } = call;
   const number = (name: "max-context-tokens" | "max-workers" | "timeout" | "lease", least = 1) =>
-    options[name] === undefined ? undefined : wholeNumber(options[name], name, least);
+    wholeNumber(options[name], name, least);
   const milliseconds = (seconds: number | undefined) => (seconds === undefined ? undefined : seconds * 1000);
   const choice: ApplyChoice = {
     ...options,

@@ -111,10 +111,7 @@ function nothingRecorded(paths: readonly string[], call: Call): ContextError {
 async function readSettings(call: Call<OptionValues<typeof billOptions>>): Promise<BillSettings> {
   const { options, cwd, env } = call;
   const { values: config, leftOut } = await loadConfig({ cwd, env });
-  noteLeftOut(
-    leftOut.filter(({ key }) => key === "prices"),
-    call,
-  );
+  noteLeftOut(leftOut, call, "prices");
   const until = options.until === undefined ? Number.POSITIVE_INFINITY : readDay(options.until, "until") + dayMs;
   const since = options.since === undefined ? 0 : readDay(options.since, "since");
   if (since >= until) {

@@ -46,7 +46,7 @@ type ServeFlags = ServerFlags & {
 /** Serves until the client disconnects or a signal arrives. Only the protocol uses stdout. */
 export async function runServe(call: Call<ServeFlags>): Promise<undefined> {
   const { options, cwd, env, output, stdin } = call;
-  const port = options.http === undefined ? undefined : wholeNumber(options.http, "http", 0);
+  const port = wholeNumber(options.http, "http", 0);
   const needsHttp = (["token-file", "no-token"] as const).find((name) => options[name] !== undefined);
   if (port === undefined && needsHttp !== undefined) {
     throw usageError(`--${needsHttp} needs --http`, "A server on stdio has one client.");
@@ -204,10 +204,7 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
   }
   const config = await loadConfig({ cwd: root, env });
   noteIgnoredStore(config, call);
-  noteLeftOut(
-    config.leftOut.filter(({ key }) => key === "allow"),
-    call,
-  );
+  noteLeftOut(config.leftOut, call, "allow");
   // No note about the default counter if no model is given.
   const quiet = options.model === undefined ? { ...output, note: () => {} } : output;
   const counter = await chooseCounter({ ...call, cwd: root, output: quiet }, "auto");
@@ -232,7 +229,7 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
 
 /** Reads the page limit that replaces the client's known limit. */
 function readPageLimit(options: ServerFlags): PageLimit | undefined {
-  const characters = number(options, "page-characters", 1_000);
+  const characters = wholeNumber(options["page-characters"], "page-characters", 1_000);
   return characters === undefined ? undefined : { characters };
 }
 /** Over MCP no client reports how full its context is, and most clients compact it. So only the limit of each result
@@ -242,20 +239,11 @@ function readBudget(options: ServerFlags, { values, sources }: LoadedConfig): Le
   const chosen = <Name extends keyof typeof session>(name: Name): (typeof session)[Name] | undefined =>
     sources[`session.${name}`] === "default" ? undefined : session[name];
   return {
-    total: number(options, "total", 1_000) ?? chosen("total") ?? "unlimited",
-    perToolCall: number(options, "per-tool", leastAllocation) ?? chosen("per_tool_call"),
+    total: wholeNumber(options.total, "total", 1_000) ?? chosen("total") ?? "unlimited",
+    perToolCall: wholeNumber(options["per-tool"], "per-tool", leastAllocation) ?? chosen("per_tool_call"),
     historyMax: chosen("history_max"),
     warningThreshold: chosen("warning_threshold"),
     tools: session.tools,
     tiers: session.tiers,
   };
-}
-
-function number(
-  options: ServerFlags,
-  name: "total" | "per-tool" | "page-characters",
-  least: number,
-): number | undefined {
-  const value = options[name];
-  return value === undefined ? undefined : wholeNumber(value, name, least);
 }

@@ -187,13 +187,12 @@ function findPlace({ options: given, cwd, env }: PluginCall): PluginPlace {
 }
 
 function readSettings({ options: given }: PluginCall): PluginSettings {
-  const most = given["max-result-tokens"];
   return {
-    maxResultTokens: most === undefined ? undefined : wholeNumber(most, "max-result-tokens", 500),
+    maxResultTokens: wholeNumber(given["max-result-tokens"], "max-result-tokens", 500),
     deltas: given["no-deltas"] !== true,
     guard: given.guard === true,
-    images: given.images === undefined ? undefined : wholeNumber(given.images, "images", 1),
-    trim: given.trim === undefined || given.trim === "window" ? given.trim : wholeNumber(given.trim, "trim", 8_000),
+    images: wholeNumber(given.images, "images", 1),
+    trim: given.trim === "window" ? given.trim : wholeNumber(given.trim, "trim", 8_000),
   };
 }
 

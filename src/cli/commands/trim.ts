@@ -275,10 +275,7 @@ function readSettings(options: TrimCall["options"], { history }: Config): TrimSe
   if (options.window === undefined) {
     throw usageError("--window is missing", "Name the model's limit in tokens, such as --window 200000.");
   }
-  const whole = (name: "reserve" | "prefix-tokens" | "keep"): number | undefined => {
-    const value = options[name];
-    return value === undefined ? undefined : wholeNumber(value, name, 0);
-  };
+  const whole = (name: "reserve" | "prefix-tokens" | "keep") => wholeNumber(options[name], name, 0);
   const policy = choosePolicy(options.policy, history.policy);
   const contextWindow = wholeNumber(options.window, "window", 1);
   const settings = {
