@@ -44,10 +44,11 @@ export const contextOptions: Readonly<
   counter: counterOptions.counter,
 };
 
-type AgentCall = Pick<Call<OptionValues<typeof agentOptions>>, "options" | "cwd" | "env">;
-
 /** Finds the agent of a command line that works in `directory`. */
-export function agentFor({ options, cwd, env }: AgentCall, directory?: string): Promise<ChosenAgent> {
+export function agentFor(
+  { options, cwd, env }: Pick<Call<OptionValues<typeof agentOptions>>, "options" | "cwd" | "env">,
+  directory?: string,
+): Promise<ChosenAgent> {
   const { agent, "agent-command": command, allow, model } = options;
   if (command !== undefined && (agent !== undefined || allow !== undefined)) {
     const [other, reason] = agent !== undefined ? ["--agent", ""] : ["--allow", ": only known agents can be limited"];

@@ -56,13 +56,12 @@ async function refuseOthers({ messages = [], source }: MessagesInput): Promise<v
     const message = `holds ${countNoun(length, "line")} but no message`;
     throw new ContextError("unreadable_input", message, { file, hint: messagesHint });
   }
+  const programs = { "claude-code": "Claude Code", codex: "Codex", "gemini-cli": "gemini-cli", pi: "pi" } as const;
   throw new ContextError("unreadable_input", `this is a ${programs[kind]} session, not a list of messages`, {
     file,
     hint: "Use plimsoll replay, which reads those.",
   });
 }
-
-const programs = { "claude-code": "Claude Code", codex: "Codex", "gemini-cli": "gemini-cli", pi: "pi" } as const;
 
 /** Whether these are surely messages: roles, and items of OpenAI's responses between them. */
 function arePlain(messages: readonly object[]): boolean {
@@ -71,20 +70,15 @@ function arePlain(messages: readonly object[]): boolean {
   return hasRole && messages.every((message) => has(message, "role") || has(message, "type"));
 }
 
-interface TextInput {
-  /** As it is shown. */
-  readonly file: string;
-  readonly text: string;
-}
-
 type InputCall = Pick<Call, "cwd" | "stdin" | "stdinKind">;
 
-/** Reads a file, or standard input ("-"), without its byte order mark. Throws with the file if it cannot be read. */
+/** Reads a file, or standard input ("-"), without its byte order mark. Returns the name as it is shown, too. Throws with
+ *  the file if it cannot be read. */
 export async function readTextInput(
   name: string,
   { cwd, stdin, stdinKind }: InputCall,
   limit?: TextLimit,
-): Promise<TextInput> {
+): Promise<{ readonly file: string; readonly text: string }> {
   const path = resolve(cwd, name);
   const file = name === "-" ? "-" : relative(cwd, path) || ".";
   if (name === "-" && stdinKind === "directory") throw new ContextError("unreadable_input", "is a directory", { file });
