@@ -203,6 +203,12 @@ export function runOf({ phases }: Pick<NebulaRecord, "phases">, id: string): Pha
   return Object.hasOwn(phases, id) ? phases[id] : undefined;
 }
 
+/** Changes the runs of all phases. */
+export function mapRuns(record: NebulaRecord, map: (run: PhaseRun, id: string) => PhaseRun): NebulaRecord {
+  const phases = Object.entries(record.phases).map(([id, run]) => [id, map(run, id)]);
+  return { ...record, phases: Object.fromEntries(phases) };
+}
+
 /**
  * Returns the fabric of a record together with the states of its phases, as `renderFabric` takes it.
  *
