@@ -22,13 +22,7 @@ import {
   startAgent,
 } from "../../plans/agent/index.ts";
 import { withTask } from "../../plans/compose/index.ts";
-import {
-  type AccountedContext,
-  type ChosenAgent,
-  composeContext,
-  findLoadedFiles,
-  readContextSettings,
-} from "../../plans/index.ts";
+import { type ChosenAgent, composeContext, findLoadedFiles, readContextSettings } from "../../plans/index.ts";
 import { agentFor, agentOptions, contextOptions, requireAgent } from "../agent-options.ts";
 import {
   type Call,
@@ -130,16 +124,10 @@ function showPrompt({ text, tokens, context }: Prompt, agent: ChosenAgent, call:
 
 type RunCall = Call<OptionValues<typeof runOptions>>;
 
-interface Prompt {
-  /** The composed context, a separator and the task. */
-  readonly text: string;
-  /** Tokens of the whole prompt. */
-  readonly tokens: number;
-  /** The part within the budget. The task is never cut. */
-  readonly context: AccountedContext;
-}
+type Prompt = Awaited<ReturnType<typeof buildPrompt>>;
 
-async function buildPrompt(call: RunCall, agent: ChosenAgent): Promise<Prompt> {
+/** Returns the composed context with a separator and the task, which is never cut, and the tokens of it all. */
+async function buildPrompt(call: RunCall, agent: ChosenAgent) {
   const { fabric, prior, counter } = call.options;
   refuseSharedStdin([call.arguments[0], fabric, prior], "input of TASK, --fabric and --prior");
   const { model, fallback } = agent.counting();

@@ -2,7 +2,7 @@
  *  never lets a call pass because something about the money is not known: then it asks and says why. */
 import { join } from "node:path";
 import { ContextError } from "../../core/errors.ts";
-import { countNoun, type Fields, formatNumber, messageOf, printable } from "../../core/text/index.ts";
+import { countNoun, formatNumber, isPlainObject, messageOf, printable, readJson } from "../../core/text/index.ts";
 import { type Config, configDirectory, type Environment, loadConfig, shownPath } from "../../host/index.ts";
 import { mayConfigure, readSpend, type Spend } from "../../recordings/index.ts";
 
@@ -23,7 +23,8 @@ export async function guardCall(input: string, place: GuardPlace): Promise<objec
   const { env } = place;
   let verdict: Verdict;
   try {
-    const hook = parseInput(input);
+    // A broken input cannot hide a guard: the folder of the process may have one too.
+    const hook = readJson(input, isPlainObject) ?? {};
     const cwd = env.CLAUDE_PROJECT_DIR || String(hook.cwd ?? place.cwd);
     if (!mayConfigure("guard", cwd, env)) return undefined;
     verdict = await judgeSpend(hook.transcript_path, { ...place, cwd });
@@ -42,15 +43,6 @@ export async function guardCall(input: string, place: GuardPlace): Promise<objec
       permissionDecisionReason: reason,
     },
   };
-}
-
-/** A broken input cannot hide a guard: the folder of the process may have one too. */
-function parseInput(input: string): Fields {
-  try {
-    return Object(JSON.parse(input)) as Fields;
-  } catch {
-    return {};
-  }
 }
 
 /** Claude Code 2.1.325 sets 0 for `-p` and for the SDK, and 1 on a terminal. Older versions only say how they were
