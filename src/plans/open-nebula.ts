@@ -75,17 +75,15 @@ function describeProblem({ file, line, message }: NebulaProblem): string {
 }
 
 /** What a person asks for. It wins over nebula.toml and the configuration. */
-export interface ApplyChoice extends CounterChoice<string> {
-  readonly maxContextTokens?: number | undefined;
+export interface ApplyChoice
+  extends CounterChoice<string>,
+    Pick<
+      ApplyOptions,
+      "maxContextTokens" | "maxWorkers" | "timeoutMs" | "worktrees" | "remote" | "leaseMs" | "commit"
+    > {
   /** Keeps convention files in the snapshot that the agent loads by itself. */
   readonly withConventions?: boolean | undefined;
-  readonly maxWorkers?: number | undefined;
-  readonly timeoutMs?: number | undefined;
   readonly store?: string | undefined;
-  readonly worktrees?: boolean | undefined;
-  readonly remote?: string | undefined;
-  readonly leaseMs?: number | undefined;
-  readonly commit?: boolean | undefined;
 }
 
 export type ApplySettings = Omit<

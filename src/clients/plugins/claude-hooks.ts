@@ -206,7 +206,8 @@ async function shortenResult(hook: Hook, state: ClaudeState): Promise<ShorterAns
   const call = { tool, input, callId, isParallel: isParallel(hook, state) };
   if (shown === undefined) {
     // The context has what the agent wrote into a file, whatever the tool answers.
-    if (!hasModule || writers.has(tool)) await state.admission.admit(hook, { ...call, text: "" });
+    const isWriter = ["Edit", "Write", "MultiEdit", "NotebookEdit"].includes(tool);
+    if (!hasModule || isWriter) await state.admission.admit(hook, { ...call, text: "" });
     return undefined;
   }
   state.judged.add(callId);
@@ -251,9 +252,6 @@ function isParallel({ sessionId, agentId = "", milliseconds }: Hook, { lastResul
   lastResults.set(key, time);
   return before !== undefined && time - milliseconds - before < 20;
 }
-
-/** Tools whose input is text of files. */
-const writers = new Set(["Edit", "Write", "MultiEdit", "NotebookEdit"]);
 
 /** How many milliseconds after our answer the conversation has the text. The client takes longer for a result that its
  *  module changes. */
