@@ -39,7 +39,11 @@ export async function readMessagesInput(
 
 /** Refuses recordings and lists of requests with one error, instead of one problem per line. */
 async function refuseOthers({ messages = [], source }: MessagesInput): Promise<void> {
-  if (messages.length === 0 || arePlain(messages)) return;
+  // Surely messages: roles, and items of OpenAI's responses between them.
+  const has = (message: object, key: "role" | "type") => typeof Object(message)[key] === "string";
+  const hasRole = messages.some((message) => has(message, "role"));
+  const arePlain = hasRole && messages.every((message) => has(message, "role") || has(message, "type"));
+  if (messages.length === 0 || arePlain) return;
   const { recognizeLines } = await import("../recordings/sessions/index.ts");
   const kind = recognizeLines(messages);
   // Later code refuses entries of a list that are not messages.
@@ -61,13 +65,6 @@ async function refuseOthers({ messages = [], source }: MessagesInput): Promise<v
     file,
     hint: "Use plimsoll replay, which reads those.",
   });
-}
-
-/** Whether these are surely messages: roles, and items of OpenAI's responses between them. */
-function arePlain(messages: readonly object[]): boolean {
-  const has = (message: object, key: "role" | "type"): boolean => typeof Object(message)[key] === "string";
-  const hasRole = messages.some((message) => has(message, "role"));
-  return hasRole && messages.every((message) => has(message, "role") || has(message, "type"));
 }
 
 type InputCall = Pick<Call, "cwd" | "stdin" | "stdinKind">;

@@ -27,7 +27,14 @@ export async function guardCall(input: string, place: GuardPlace): Promise<objec
     const hook = readJson(input, isPlainObject) ?? {};
     const cwd = env.CLAUDE_PROJECT_DIR || String(hook.cwd ?? place.cwd);
     if (!mayConfigure("guard", cwd, env)) return undefined;
-    verdict = await judgeSpend(hook.transcript_path, { ...place, cwd });
+    const here = { ...place, cwd };
+    const { guard, prices } = (await loadConfig(here)).values;
+    if (guard.session_usd === undefined && guard.day_usd === undefined) return undefined;
+    const { transcript_path: transcript } = hook;
+    verdict =
+      typeof transcript === "string"
+        ? verdictOn(await readSpend({ transcript, env, now: place.now, prices }), guard, here)
+        : askBecause("the client did not name the transcript of the session", here);
   } catch (error) {
     const isConfig = error instanceof ContextError && error.code === "invalid_config" && error.file !== undefined;
     verdict = askBecause(messageOf(error), place, isConfig ? `repair ${error.file}` : undefined);
@@ -52,13 +59,6 @@ function isAttended({
   CLAUDE_CODE_ENTRYPOINT: entry = "cli",
 }: Environment): boolean {
   return attended === undefined ? !entry.startsWith("sdk") : attended !== "0";
-}
-
-async function judgeSpend(transcript: unknown, place: GuardPlace): Promise<Verdict> {
-  const { guard, prices } = (await loadConfig(place)).values;
-  if (guard.session_usd === undefined && guard.day_usd === undefined) return {};
-  if (typeof transcript !== "string") return askBecause("the client did not name the transcript of the session", place);
-  return verdictOn(await readSpend({ transcript, env: place.env, now: place.now, prices }), guard, place);
 }
 
 /** Returns the verdict on what was spent. A limit is reached when the sum is as large. */
