@@ -64,19 +64,22 @@ export interface LeftOutImages {
 /** Replaces an image that is left out. */
 export const imageNote = "[An image was here. Only the newest images are sent. Call the tool again to see it.]";
 
-export interface InClientOptions {
+/** The longest that a client waits for us. */
+const patienceMs = 50;
+
+export function createInClient({
+  client,
+  settings,
+  openStore,
+  waitMs,
+}: {
   readonly client: string;
   readonly settings: HookSettings;
   openStore(): Promise<Store>;
   /** The longest that a hook may take.
    *  @default 50, and 900 for the first request of a session */
   readonly waitMs?: number | undefined;
-}
-
-/** The longest that a client waits for us. */
-const patienceMs = 50;
-
-export function createInClient({ client, settings, openStore, waitMs }: InClientOptions): InClient {
+}): InClient {
   let opened: Promise<Store> | undefined;
   const store = (): Promise<Store> => {
     opened ??= openStore();

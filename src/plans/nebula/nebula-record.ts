@@ -344,11 +344,8 @@ function findProblem(record: Fields | undefined): string | undefined {
 
 const answerCollection = "nebula-answers";
 
-export interface AnswerPlace {
-  /** The nebula's. */
-  readonly key: string;
-  readonly phase: string;
-}
+/** The nebula's key, and the id of a phase. */
+type AnswerPlace = Readonly<Record<"key" | "phase", string>>;
 
 /** Stores the answer of a phase for the phases that depend on it, or deletes it if it is undefined. */
 export async function writeAnswer(
