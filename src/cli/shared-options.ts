@@ -41,11 +41,14 @@ export const contentOptions: Readonly<
 };
 
 /** Returns the content that the options of a `packs` command choose. */
-export function contentChoice({ profile, lang, global, content }: ContentFlags): ContentChoice {
+export function contentChoice({
+  profile,
+  lang,
+  global,
+  content,
+}: OptionValues<typeof contentOptions> & { readonly profile?: string | undefined }): ContentChoice {
   return { profile, language: lang, scope: global === true ? "global" : "project", content };
 }
-
-type ContentFlags = OptionValues<typeof contentOptions> & { readonly profile?: string | undefined };
 
 /** Layers of a prompt that are files. */
 export const layerOptions: Readonly<Record<"fabric" | "prior", ValueOption>> = {

@@ -12,12 +12,12 @@ export type { HookSettings } from "./plugins/in-client.ts";
 export type { OpenCodeHooks } from "./plugins/opencode-hooks.ts";
 export type { PiApi } from "./plugins/pi-hooks.ts";
 
-type ClientHooks = typeof import("./plugins/in-client.ts") &
-  typeof import("./plugins/opencode-hooks.ts") &
-  typeof import("./plugins/pi-hooks.ts");
-
 /** Loads what runs inside opencode and pi. */
-export async function loadClientHooks(): Promise<ClientHooks> {
+export async function loadClientHooks(): Promise<
+  typeof import("./plugins/in-client.ts") &
+    typeof import("./plugins/opencode-hooks.ts") &
+    typeof import("./plugins/pi-hooks.ts")
+> {
   return {
     ...(await import("./plugins/in-client.ts")),
     ...(await import("./plugins/opencode-hooks.ts")),
