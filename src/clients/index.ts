@@ -34,6 +34,6 @@ export {
   type PluginSettings,
 } from "./plugins/plugin.ts";
 export { listPluginSessions, type PluginSession } from "./plugins/plugin-sessions.ts";
-export type { PruneReport, SessionChoice } from "./prune-store.ts";
+export type { PruneReport } from "./prune-store.ts";
 export { guardCall, verdictOn } from "./spend/guard.ts";
 export { statusLine } from "./spend/status-line.ts";

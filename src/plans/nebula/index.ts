@@ -7,7 +7,7 @@ export {
   planPrompt,
   reportStates,
 } from "./apply-nebula.ts";
-export { type AttemptOutput, findAttempts, findOutputFile, openAttemptOutput } from "./attempt-folders.ts";
+export { type AttemptOutput, findOutputFile, openAttemptOutput } from "./attempt-folders.ts";
 export { changeFabric, readFabric } from "./change-fabric.ts";
 export { type LoadedNebula, loadNebula, type NebulaProblem } from "./load-nebula.ts";
 export { groupWaves, type Nebula, type Phase, withDependents } from "./nebula.ts";
