@@ -44,10 +44,11 @@ export const contextOptions: Readonly<
   counter: counterOptions.counter,
 };
 
-type AgentCall = Pick<Call<OptionValues<typeof agentOptions>>, "options" | "cwd" | "env">;
-
 /** Finds the agent of a command line that works in `directory`. */
-export function agentFor({ options, cwd, env }: AgentCall, directory?: string): Promise<ChosenAgent> {
+export function agentFor(
+  { options, cwd, env }: Pick<Call<OptionValues<typeof agentOptions>>, "options" | "cwd" | "env">,
+  directory?: string,
+): Promise<ChosenAgent> {
   const { agent, "agent-command": command, allow, model } = options;
   if (command !== undefined && (agent !== undefined || allow !== undefined)) {
     const [other, reason] = agent !== undefined ? ["--agent", ""] : ["--allow", ": only known agents can be limited"];
@@ -93,7 +94,7 @@ export async function applySettings(
 ): Promise<ApplySettings> {
   const { options } = call;
   const number = (name: "max-context-tokens" | "max-workers" | "timeout" | "lease", least = 1) =>
-    options[name] === undefined ? undefined : wholeNumber(options[name], name, least);
+    wholeNumber(options[name], name, least);
   const milliseconds = (seconds: number | undefined) => (seconds === undefined ? undefined : seconds * 1000);
   const choice: ApplyChoice = {
     ...options,

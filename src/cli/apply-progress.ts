@@ -15,34 +15,19 @@ import {
 import type { Call } from "./command.ts";
 import { layerName, missing } from "./context-notes.ts";
 import { describeFailure, duration } from "./nebula-report.ts";
-import { createQuestions, type QuestionOptions } from "./questions.ts";
+import { type Ask, createQuestions, type QuestionOptions } from "./questions.ts";
 
 export interface ApplyTelling {
   readonly output: Output;
   /** Reports a warning of the nebula's files. Absent if warnings are notes. */
   readonly warn?: (problem: NebulaProblem) => void;
-  startProgress(options: ProgressOptions): ApplyProgress;
-}
-
-/** With --json, turns notes and warnings into events. */
-export function tellApply(output: Output, now: () => Date): ApplyTelling {
-  // With --json, every message of `nebula apply` is an event: a line of JSON with its time.
-  const tellPrograms = (event: object): void => output.event({ time: now().toISOString(), ...event });
-  const own: Output = { ...output, note: (message) => tellPrograms({ event: "notice", message }) };
-  const told = output.json ? own : output;
-  return {
-    output: told,
-    ...(output.json && { warn: ({ severity: _, ...problem }) => tellPrograms({ event: "warning", ...problem }) }),
-    startProgress: (options) => createProgress(told, { ...options, tellPrograms }),
+  startProgress(options: ProgressOptions): {
+    onEvent(event: ApplyEvent): void;
+    /** Returns what to ask a person. The progress line is hidden while the person types an answer. */
+    questions(call: QuestionsCall, signal: AbortSignal): ApplyQuestions;
+    /** Reports that a person interrupted the run. */
+    interrupt(): void;
   };
-}
-
-interface ApplyProgress {
-  onEvent(event: ApplyEvent): void;
-  /** Returns what to ask a person. The progress line is hidden while the person types an answer. */
-  questions(call: QuestionsCall, signal: AbortSignal): ApplyQuestions;
-  /** Reports that a person interrupted the run. */
-  interrupt(): void;
 }
 
 interface ProgressOptions {
@@ -54,31 +39,39 @@ interface ProgressOptions {
   shown(path: string): string;
 }
 
-function createProgress(
-  output: Output,
-  { tellPrograms, ...options }: ProgressOptions & { tellPrograms(event: object): void },
-): ApplyProgress {
-  const standing = createStanding(options);
-  let isPaused = false;
-  const pause = (pausing: boolean): void => {
-    isPaused = pausing;
-    if (isPaused) output.settle();
-    else output.progress(standing.describe());
-  };
+/** With --json, turns notes and warnings into events. */
+export function tellApply(output: Output, now: () => Date): ApplyTelling {
+  // With --json, every message of `nebula apply` is an event: a line of JSON with its time.
+  const tellPrograms = (event: object): void => output.event({ time: now().toISOString(), ...event });
+  const own: Output = { ...output, note: (message) => tellPrograms({ event: "notice", message }) };
+  const told = output.json ? own : output;
   return {
-    onEvent(event) {
-      standing.note(event);
-      if (output.json) return tellPrograms(event);
-      const [line, isProblem] = describeEvent(event, options.shown);
-      (isProblem ? output.problem : output.note)(line);
-      if (!isPaused) output.progress(standing.describe());
-    },
-    questions: (call, signal) => createApplyQuestions(call, { signal, onAsking: pause }),
-    interrupt() {
-      const message = "the agents were stopped. Use --resume to continue";
-      if (output.json) return tellPrograms({ event: "interrupted", message });
-      output.settle();
-      output.problem(`interrupted: ${message}`);
+    output: told,
+    ...(output.json && { warn: ({ severity: _, ...problem }) => tellPrograms({ event: "warning", ...problem }) }),
+    startProgress(options) {
+      const standing = createStanding(options);
+      let isPaused = false;
+      const onAsking = (isAsking: boolean) => {
+        isPaused = isAsking;
+        if (isPaused) told.settle();
+        else told.progress(standing.describe());
+      };
+      return {
+        onEvent(event) {
+          standing.note(event);
+          if (told.json) return tellPrograms(event);
+          const [line, isProblem] = describeEvent(event, options.shown);
+          (isProblem ? told.problem : told.note)(line);
+          if (!isPaused) told.progress(standing.describe());
+        },
+        questions: (call, signal) => createApplyQuestions(call, { signal, onAsking }),
+        interrupt() {
+          const message = "the agents were stopped. Use --resume to continue";
+          if (told.json) return tellPrograms({ event: "interrupted", message });
+          told.settle();
+          told.problem(`interrupted: ${message}`);
+        },
+      };
     },
   };
 }
@@ -110,9 +103,9 @@ function describeEvent(event: ApplyEvent, shown: (path: string) => string): [lin
   }
 }
 
-type Started = Extract<ApplyEvent, { event: "started" }>;
+type EventOf<Kind extends ApplyEvent["event"]> = Extract<ApplyEvent, { event: Kind }>;
 
-function startFacts({ attempt, adopted, promptTokens, truncated = [], overflow = 0 }: Started): string {
+function startFacts({ attempt, adopted, promptTokens, truncated = [], overflow = 0 }: EventOf<"started">): string {
   const facts = [prompt({ promptTokens })];
   if (truncated.length > 0) facts.push(`${truncated.map(layerName).join(" and ")} truncated`);
   if (overflow > 0) facts.push(missing(overflow));
@@ -121,7 +114,7 @@ function startFacts({ attempt, adopted, promptTokens, truncated = [], overflow =
   return `, ${facts.join(", ")}`;
 }
 
-function endFacts({ seconds, costUsd }: Extract<ApplyEvent, { event: "ended" }>): string {
+function endFacts({ seconds, costUsd }: EventOf<"ended">): string {
   return costUsd === undefined ? duration(seconds) : `${duration(seconds)}, ${dollars(costUsd)}`;
 }
 
@@ -129,18 +122,13 @@ function prompt({ promptTokens }: { readonly promptTokens: number }): string {
   return `prompt ${formatNumber(promptTokens)} tokens`;
 }
 
-interface Standing {
-  note(event: ApplyEvent): void;
-  describe(): string;
-}
-
 /** Summarises all phases in one line. */
-function createStanding({ phases, completed }: Pick<ProgressOptions, "phases" | "completed">): Standing {
+function createStanding({ phases, completed }: ProgressOptions) {
   const running = new Set<string>();
   const ended = { completed, failed: 0, blocked: 0 };
   let tokens = 0;
   return {
-    note(event) {
+    note(event: ApplyEvent) {
       if (event.event === "started") {
         running.add(event.phase);
         tokens += event.promptTokens;
@@ -170,11 +158,9 @@ type QuestionsCall = Pick<Call<{ readonly yes?: boolean | undefined }>, "options
 interface ApplyQuestions {
   mayRunAgain(before: ApplyReport): Promise<boolean>;
   mayRerun(again: readonly string[], named: readonly string[], before: ApplyReport): Promise<boolean>;
-  readonly approve: ApplyOptions["approve"];
-  showDiff(event: Extract<ApplyEvent, { event: "shown" }>): Promise<void>;
+  readonly approve: NonNullable<ApplyOptions["approve"]>;
+  showDiff(event: EventOf<"shown">): Promise<void>;
 }
-
-type Ask = (question: string) => Promise<boolean>;
 
 function createApplyQuestions(
   call: QuestionsCall,
@@ -183,11 +169,20 @@ function createApplyQuestions(
   const { options, stdin, output } = call;
   const terminal = stdin as NodeJS.ReadStream;
   const isAsked = options.yes !== true && terminal.isTTY === true;
-  const ask = isAsked ? createQuestions({ stdin: terminal, output, ...asking }).ask : undefined;
+  const ask = isAsked ? createQuestions({ stdin: terminal, output, ...asking }) : undefined;
   return {
     mayRunAgain: (before) => mayRunAgain(before, ask),
     mayRerun: (again, named, before) => mayRerun(again, named, { before, ask, output }),
-    approve: createApproval(call, ask),
+    async approve({ id, title, gate }, work) {
+      if (ask === undefined) return options.yes === true;
+      const named = `phase ${printable(id)}, "${printable(title)}",`;
+      if (work === undefined) return ask(`${named} needs your approval (gate "${gate}"). Start it?`);
+      const diff = await diffWork(work, call);
+      output.problem(
+        diff === "" ? `${named} is done. Git shows no change.` : `${named} is done. What changed:\n${diff}`,
+      );
+      return ask(`${named} is done and needs your review. Accept it?`);
+    },
     async showDiff({ phase, ...work }) {
       const diff = await diffWork(work, call);
       output.note(`${printable(phase)}: ${diff === "" ? "git shows no change" : `what changed:\n${diff}`}`);
@@ -218,16 +213,4 @@ async function mayRerun(
   if (ask !== undefined) return ask(`${sentence}. Run ${lost.length === 1 ? "it" : "them"} again too?`);
   output.note(`${sentence}, so ${lost.length === 1 ? "it runs" : "they run"} again too`);
   return true;
-}
-
-function createApproval(call: QuestionsCall, ask: Ask | undefined): ApplyOptions["approve"] {
-  const { options, output } = call;
-  if (ask === undefined) return async () => options.yes === true;
-  return async ({ id, title, gate }, work) => {
-    const named = `phase ${printable(id)}, "${printable(title)}",`;
-    if (work === undefined) return ask(`${named} needs your approval (gate "${gate}"). Start it?`);
-    const diff = await diffWork(work, call);
-    output.problem(diff === "" ? `${named} is done. Git shows no change.` : `${named} is done. What changed:\n${diff}`);
-    return ask(`${named} is done and needs your review. Accept it?`);
-  };
 }

@@ -106,13 +106,13 @@ export interface CommandExit {
   readonly exitCode: number;
 }
 
-type TypedCommand<Specs extends OptionSpecs> = Omit<Command, "options" | "run"> & {
-  readonly options: Specs;
-  run(call: Call<OptionValues<Specs>>): Promise<CommandResult | CommandExit | undefined>;
-};
-
 /** Gives `run` the types that its own options declare. */
-export function defineCommand<const Specs extends OptionSpecs>(command: TypedCommand<Specs>): Command {
+export function defineCommand<const Specs extends OptionSpecs>(
+  command: Omit<Command, "options" | "run"> & {
+    readonly options: Specs;
+    run(call: Call<OptionValues<Specs>>): Promise<CommandResult | CommandExit | undefined>;
+  },
+): Command {
   return command as Command;
 }
 

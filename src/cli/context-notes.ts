@@ -11,21 +11,17 @@ export function notesOnContext(
   const { tokens, maxTokens, counter, layers, overflow } = account;
   if (!evenIfWhole && !layers.some(({ truncated }) => truncated)) return [];
   const lines = layers.map((layer) => {
+    // The words of the markers in the text.
     const entries = layer.name === "project" ? omittedEntries : 0;
-    const cut = layer.truncated ? `, truncated, ${omittedParts(layer, entries)} omitted` : "";
+    const others = countNoun(layer.omitted - entries, layer.name === "fabric" ? "item" : "line");
+    const ofTree = entries === 1 ? "1 entry" : `${formatNumber(entries)} entries`;
+    const both = layer.omitted === entries ? ofTree : `${ofTree} and ${others}`;
+    const cut = layer.truncated ? `, truncated, ${entries === 0 ? others : both} omitted` : "";
     return `${layerName(layer.name)}: ${countNoun(layer.tokens, "token")}${cut}`;
   });
   const all = `context: ${formatNumber(tokens)} of ${countNoun(maxTokens, "token")} (${counter})`;
   const known = leftOut.length === 0 ? [] : [`not in the snapshot, because the agent loads it: ${leftOut.join(", ")}`];
   return [all, ...lines, ...known, ...(overflow > 0 ? [missing(overflow)] : [])];
-}
-
-/** Uses the words of the markers in the text. */
-function omittedParts({ name, omitted }: ComposedLayer, entries: number): string {
-  const others = countNoun(omitted - entries, name === "fabric" ? "item" : "line");
-  if (entries === 0) return others;
-  const ofTree = entries === 1 ? "1 entry" : `${formatNumber(entries)} entries`;
-  return omitted === entries ? ofTree : `${ofTree} and ${others}`;
 }
 
 /** The name of a layer for people. */

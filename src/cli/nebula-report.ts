@@ -14,15 +14,12 @@ import {
   renderTask,
 } from "../plans/nebula/index.ts";
 
-/** From where a report is looked at. */
-export interface Viewer {
-  /** The id of this machine. */
-  readonly machine: string;
-  readonly now: Date;
-}
-
-/** Renders the state of all phases, a line each, and a total. Shows machines if a phase ran on another one than this. */
-export function renderApplyReport({ phases }: ApplyReport, viewer?: Viewer): string {
+/** Renders the state of all phases, a line each, and a total. Shows machines if a phase ran on another one than the
+ *  viewer's, which is named by its id. */
+export function renderApplyReport(
+  { phases }: ApplyReport,
+  viewer?: { readonly machine: string; readonly now: Date },
+): string {
   const hasCost = phases.some(({ costUsd }) => costUsd !== undefined);
   const shown = viewer && phases.some(({ machine }) => machine && machine.id !== viewer.machine) ? viewer : undefined;
   const rows = phases.map((phase) => [

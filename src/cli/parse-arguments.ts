@@ -1,6 +1,6 @@
 /** Parses command lines with Node's parser, because a library took longer to load than most commands run. */
 import { parseArgs } from "node:util";
-import { type ContextError, usageError } from "../core/errors.ts";
+import { usageError } from "../core/errors.ts";
 import { didYouMean } from "../core/text/index.ts";
 import type { ArgumentSpec, CommandTarget, OptionSpec, OptionSpecs, OptionValues } from "./command.ts";
 
@@ -12,7 +12,12 @@ export function parseArguments(target: CommandTarget): {
   const specs = withGlobalOptions(target.command);
   const { tokens, positionals } = parseArgs({
     args: [...target.rest],
-    options: Object.fromEntries(Object.entries(specs).map(([name, spec]) => [name, parserOption(spec)])),
+    options: Object.fromEntries(
+      Object.entries(specs).map(([name, { value, short }]) => {
+        const type = value === undefined ? ("boolean" as const) : ("string" as const);
+        return [name, short === undefined ? { type } : { type, short }];
+      }),
+    ),
     allowPositionals: true,
     // We report mistakes ourselves, with suggestions.
     strict: false,
@@ -22,36 +27,24 @@ export function parseArguments(target: CommandTarget): {
   for (const token of tokens) {
     if (token.kind !== "option") continue;
     const spec = Object.hasOwn(specs, token.name) ? specs[token.name] : undefined;
-    if (spec === undefined) throw unknownOption(token.rawName, target);
+    if (spec === undefined) {
+      const meant = didYouMean(token.rawName, allFlags(specs));
+      throw usageError(`unknown option "${token.rawName}"`, meant ?? helpHint(target));
+    }
     const value = readValue(token, spec, target);
     const known = options[token.name];
     options[token.name] = spec.list ? [...(Array.isArray(known) ? known : []), ...String(value).split(",")] : value;
   }
-  for (const name of ignoredOptions(specs, options)) delete options[name];
+  const ignored = Object.keys(specs).filter((name) => options[specs[name]!.ignoredWith ?? ""] === true);
+  for (const name of ignored) delete options[name];
   for (const [name, spec] of Object.entries(specs)) checkOption(options[name], name, spec);
   checkArguments(positionals, target);
   return { arguments: positionals, options: options as OptionValues };
 }
 
-function ignoredOptions(specs: OptionSpecs, options: Readonly<Record<string, unknown>>): string[] {
-  const isIgnored = ({ ignoredWith }: OptionSpec) => ignoredWith !== undefined && options[ignoredWith] === true;
-  return Object.keys(specs).filter((name) => isIgnored(specs[name]!));
-}
-
-function parserOption({ value, short }: OptionSpec) {
-  const type = value === undefined ? ("boolean" as const) : ("string" as const);
-  return short === undefined ? { type } : { type, short };
-}
-
-interface OptionToken {
-  readonly rawName: string;
-  readonly value?: string | undefined;
-  readonly inlineValue?: boolean | undefined;
-}
-
 /** Reads an option's value. A flag after an option means that the value is missing. */
 function readValue(
-  { rawName, value, inlineValue }: OptionToken,
+  { rawName, value, inlineValue }: { rawName: string; value?: string | undefined; inlineValue?: boolean | undefined },
   spec: OptionSpec,
   target: CommandTarget,
 ): string | boolean {
@@ -64,24 +57,16 @@ function readValue(
   return value;
 }
 
-function unknownOption(flag: string, target: CommandTarget): ContextError {
-  const meant = didYouMean(flag, allFlags(withGlobalOptions(target.command)));
-  return usageError(`unknown option "${flag}"`, meant ?? helpHint(target));
-}
-
 function checkOption(value: unknown, name: string, { choices, list }: OptionSpec): void {
   const values = Array.isArray(value) ? value.map(String) : typeof value === "string" ? [value] : [];
   for (const each of values) {
     if (each === "") throw usageError(`--${name} has an empty ${list ? "name in its list" : "value"}`);
-    if (list !== true && areChoices(each.split(","), choices))
+    const parts = each.split(",");
+    // Several choices, as list options take them.
+    if (list !== true && parts.length > 1 && parts.every((part) => choices?.includes(part)))
       throw usageError(`--${name} takes one value, not "${each}"`, "Choose one of them.");
     checkChoice(each, { text: `--${name} is "${each}"`, choices });
   }
-}
-
-/** Whether these are several choices, as list options take them. */
-function areChoices(values: readonly string[], choices: readonly string[] = []): boolean {
-  return values.length > 1 && values.every((value) => choices.includes(value));
 }
 
 function checkArguments(given: readonly string[], target: CommandTarget): void {
@@ -89,16 +74,15 @@ function checkArguments(given: readonly string[], target: CommandTarget): void {
   const missing = specs.find((spec, index) => spec.optional !== true && given[index] === undefined);
   if (missing !== undefined) throw usageError(`${missing.name} is missing`, helpHint(target));
   given.forEach((value, index) => {
-    const spec = specs[index] ?? (specs.at(-1)?.repeated ? specs.at(-1) : undefined);
-    if (spec === undefined) throw usageError(`unexpected argument "${value}"`, unexpectedHint(target));
+    const last = specs.at(-1);
+    const spec = specs[index] ?? (last?.repeated ? last : undefined);
+    if (spec === undefined) {
+      const quotes = last?.isSentence && `Put quotes around ${last.name} if it has several words.`;
+      throw usageError(`unexpected argument "${value}"`, quotes || helpHint(target));
+    }
     if (value === "" && !spec.mayBeEmpty) throw usageError(`${spec.name} is empty`);
     checkChoice(value, { text: `unknown ${spec.name.toLowerCase()} "${value}"`, choices: spec.choices });
   });
-}
-
-function unexpectedHint(target: CommandTarget): string {
-  const last = target.command.arguments?.at(-1);
-  return last?.isSentence ? `Put quotes around ${last.name} if it has several words.` : helpHint(target);
 }
 
 /** Throws `text` with a suggestion if the value is not one of the choices. */

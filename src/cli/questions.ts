@@ -2,10 +2,8 @@
 import { createInterface } from "node:readline";
 import type { Output } from "../host/index.ts";
 
-export interface Questions {
-  /** Asks one question at a time; other questions wait. Only y and yes mean yes. */
-  ask(question: string): Promise<boolean>;
-}
+/** Asks one question at a time; other questions wait. Only y and yes mean yes. */
+export type Ask = (question: string) => Promise<boolean>;
 
 export interface QuestionOptions {
   readonly stdin: NodeJS.ReadableStream;
@@ -16,25 +14,23 @@ export interface QuestionOptions {
   onAsking(isAsking: boolean): void;
 }
 
-export function createQuestions(options: QuestionOptions): Questions {
-  let last: Promise<unknown> = Promise.resolve();
-  return {
-    ask(question) {
-      const answer = last.then(() => (options.signal.aborted ? false : askOne(question, options)));
-      last = answer;
-      return answer;
-    },
+export function createQuestions({ stdin, output, signal, onAsking }: QuestionOptions): Ask {
+  const askNow = async (question: string) => {
+    if (signal.aborted) return false;
+    onAsking(true);
+    output.problem(`${question} [y/N]`);
+    try {
+      return /^\s*y(es)?\s*$/i.test(await readLine(stdin, signal));
+    } finally {
+      onAsking(false);
+    }
   };
-}
-
-async function askOne(question: string, { stdin, output, signal, onAsking }: QuestionOptions): Promise<boolean> {
-  onAsking(true);
-  output.problem(`${question} [y/N]`);
-  try {
-    return /^\s*y(es)?\s*$/i.test(await readLine(stdin, signal));
-  } finally {
-    onAsking(false);
-  }
+  let last: Promise<unknown> = Promise.resolve();
+  return (question) => {
+    const answer = last.then(() => askNow(question));
+    last = answer;
+    return answer;
+  };
 }
 
 /** Asks for a line of text. Returns an empty text if the input ends. */

@@ -59,8 +59,7 @@ export async function runCli(args: readonly string[], world: World, commands: Pr
       return printResult({ json: { version: readVersion() }, text: readVersion() }, output);
     }
     if ("group" in target || helpAsked || has("help")) {
-      const shown = helpTarget(target);
-      if (helpAsked && "command" in shown) refuseRest(shown);
+      const shown = helpTarget(target, helpAsked);
       const { examples } = "command" in shown ? shown.command : shown.group;
       const width = Math.max(...examples.map(({ line }) => line.length));
       const lines = examples.map(({ line, meaning }) => `  ${line.padEnd(width)}  ${output.style.dim(meaning)}`);
@@ -192,7 +191,12 @@ async function findCommand(args: readonly string[], program: Program): Promise<T
   let target: GroupTarget = { path: [], summary: program.summary, group: program, rest: args };
   for (;;) {
     const at = target.rest.findIndex((each) => !each.startsWith("-"));
-    refuseUnknownSwitches(target.rest.slice(0, at === -1 ? undefined : at), target.path);
+    const unknown = unknownSwitch(target.rest.slice(0, at === -1 ? undefined : at), target.path);
+    if (unknown !== undefined) {
+      const { flag, known } = unknown;
+      const hint = didYouMean(flag, known) ?? "Options of a command come after its name.";
+      throw usageError(`unknown option "${flag}"`, hint);
+    }
     if (at === -1) return target;
     const entry = findEntry(target, target.rest[at]!);
     const found = await entry.load();
@@ -203,34 +207,24 @@ async function findCommand(args: readonly string[], program: Program): Promise<T
   }
 }
 
-/** The target whose help is shown: an action of a command, such as `mcp wrap`, if its name is the first word. */
-function helpTarget(target: Target): Target {
+/** The target whose help is shown: an action of a command, such as `mcp wrap`, if its name is the first word. Refuses
+ *  extra words after `help COMMAND`, which would be ignored. */
+function helpTarget(target: Target, isAsked: boolean): Target {
   if ("group" in target) return target;
   const at = target.rest.findIndex((each) => !each.startsWith("-"));
   const name = target.rest[at] ?? "";
   const { actions = {} } = target.command;
   const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
+  const path = action === undefined ? target.path : [...target.path, name];
+  const rest = action === undefined ? target.rest : target.rest.toSpliced(at, 1);
+  const extra = isAsked ? unknownSwitch(rest, path) : undefined;
+  if (extra !== undefined) {
+    const hint = `The help of a command is "plimsoll help ${path.join(" ")}".`;
+    throw usageError(`unexpected argument "${extra.flag}"`, hint);
+  }
   if (action === undefined) return target;
   const { summary, ...help } = action;
-  const command = { ...target.command, arguments: [], ...help };
-  return { path: [...target.path, name], summary, command, rest: target.rest.toSpliced(at, 1) };
-}
-
-/** Refuses extra words after `help COMMAND`, which would be ignored. */
-function refuseRest({ path, rest }: CommandTarget): void {
-  const extra = unknownSwitch(rest, path);
-  if (extra === undefined) return;
-  throw usageError(
-    `unexpected argument "${extra.flag}"`,
-    `The help of a command is "plimsoll help ${path.join(" ")}".`,
-  );
-}
-
-function refuseUnknownSwitches(switches: readonly string[], path: readonly string[]): void {
-  const unknown = unknownSwitch(switches, path);
-  if (unknown === undefined) return;
-  const { flag, known } = unknown;
-  throw usageError(`unknown option "${flag}"`, didYouMean(flag, known) ?? "Options of a command come after its name.");
+  return { path, summary, command: { ...target.command, arguments: [], ...help }, rest };
 }
 
 function findEntry({ path, group }: GroupTarget, word: string): CommandEntry {

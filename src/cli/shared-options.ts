@@ -1,5 +1,4 @@
 /** Options that several commands declare. Those for agents are in agent-options.ts, which loads more. */
-import { wholeNumber } from "../core/text/index.ts";
 import { counterNames } from "../core/tokens/index.ts";
 import type { ContentChoice } from "../rules/index.ts";
 import type { OptionSpec, OptionValues } from "./command.ts";
@@ -42,23 +41,20 @@ export const contentOptions: Readonly<
 };
 
 /** Returns the content that the options of a `packs` command choose. */
-export function contentChoice({ profile, lang, global, content }: ContentFlags): ContentChoice {
+export function contentChoice({
+  profile,
+  lang,
+  global,
+  content,
+}: OptionValues<typeof contentOptions> & { readonly profile?: string | undefined }): ContentChoice {
   return { profile, language: lang, scope: global === true ? "global" : "project", content };
 }
-
-type ContentFlags = OptionValues<typeof contentOptions> & { readonly profile?: string | undefined };
 
 /** Layers of a prompt that are files. */
 export const layerOptions: Readonly<Record<"fabric" | "prior", ValueOption>> = {
   fabric: { value: "FILE", summary: "the fabric: what other phases reported, as Markdown" },
   prior: { value: "FILE", summary: "the answers of earlier work" },
 };
-
-/** Returns the token budget of --max-context-tokens. */
-export function contextLimit(options: { readonly "max-context-tokens"?: string | undefined }): number | undefined {
-  const limit = options["max-context-tokens"];
-  return limit === undefined ? undefined : wholeNumber(limit, "max-context-tokens", 0);
-}
 
 /** How a history is trimmed. */
 export const historyOptions: Readonly<Record<"reserve" | "keep", ValueOption>> = {

@@ -39,7 +39,11 @@ export async function readMessagesInput(
 
 /** Refuses recordings and lists of requests with one error, instead of one problem per line. */
 async function refuseOthers({ messages = [], source }: MessagesInput): Promise<void> {
-  if (messages.length === 0 || arePlain(messages)) return;
+  // Surely messages: roles, and items of OpenAI's responses between them.
+  const has = (message: object, key: "role" | "type") => typeof Object(message)[key] === "string";
+  const hasRole = messages.some((message) => has(message, "role"));
+  const arePlain = hasRole && messages.every((message) => has(message, "role") || has(message, "type"));
+  if (messages.length === 0 || arePlain) return;
   const { recognizeLines } = await import("../recordings/sessions/index.ts");
   const kind = recognizeLines(messages);
   // Later code refuses entries of a list that are not messages.
@@ -56,35 +60,22 @@ async function refuseOthers({ messages = [], source }: MessagesInput): Promise<v
     const message = `holds ${countNoun(length, "line")} but no message`;
     throw new ContextError("unreadable_input", message, { file, hint: messagesHint });
   }
+  const programs = { "claude-code": "Claude Code", codex: "Codex", "gemini-cli": "gemini-cli", pi: "pi" } as const;
   throw new ContextError("unreadable_input", `this is a ${programs[kind]} session, not a list of messages`, {
     file,
     hint: "Use plimsoll replay, which reads those.",
   });
 }
 
-const programs = { "claude-code": "Claude Code", codex: "Codex", "gemini-cli": "gemini-cli", pi: "pi" } as const;
-
-/** Whether these are surely messages: roles, and items of OpenAI's responses between them. */
-function arePlain(messages: readonly object[]): boolean {
-  const has = (message: object, key: "role" | "type"): boolean => typeof Object(message)[key] === "string";
-  const hasRole = messages.some((message) => has(message, "role"));
-  return hasRole && messages.every((message) => has(message, "role") || has(message, "type"));
-}
-
-interface TextInput {
-  /** As it is shown. */
-  readonly file: string;
-  readonly text: string;
-}
-
 type InputCall = Pick<Call, "cwd" | "stdin" | "stdinKind">;
 
-/** Reads a file, or standard input ("-"), without its byte order mark. Throws with the file if it cannot be read. */
+/** Reads a file, or standard input ("-"), without its byte order mark. Returns the name as it is shown, too. Throws with
+ *  the file if it cannot be read. */
 export async function readTextInput(
   name: string,
   { cwd, stdin, stdinKind }: InputCall,
   limit?: TextLimit,
-): Promise<TextInput> {
+): Promise<{ readonly file: string; readonly text: string }> {
   const path = resolve(cwd, name);
   const file = name === "-" ? "-" : relative(cwd, path) || ".";
   if (name === "-" && stdinKind === "directory") throw new ContextError("unreadable_input", "is a directory", { file });

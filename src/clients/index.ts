@@ -12,12 +12,12 @@ export type { HookSettings } from "./plugins/in-client.ts";
 export type { OpenCodeHooks } from "./plugins/opencode-hooks.ts";
 export type { PiApi } from "./plugins/pi-hooks.ts";
 
-type ClientHooks = typeof import("./plugins/in-client.ts") &
-  typeof import("./plugins/opencode-hooks.ts") &
-  typeof import("./plugins/pi-hooks.ts");
-
 /** Loads what runs inside opencode and pi. */
-export async function loadClientHooks(): Promise<ClientHooks> {
+export async function loadClientHooks(): Promise<
+  typeof import("./plugins/in-client.ts") &
+    typeof import("./plugins/opencode-hooks.ts") &
+    typeof import("./plugins/pi-hooks.ts")
+> {
   return {
     ...(await import("./plugins/in-client.ts")),
     ...(await import("./plugins/opencode-hooks.ts")),
@@ -34,6 +34,6 @@ export {
   type PluginSettings,
 } from "./plugins/plugin.ts";
 export { listPluginSessions, type PluginSession } from "./plugins/plugin-sessions.ts";
-export type { PruneReport, SessionChoice } from "./prune-store.ts";
+export type { PruneReport } from "./prune-store.ts";
 export { guardCall, verdictOn } from "./spend/guard.ts";
 export { statusLine } from "./spend/status-line.ts";

@@ -138,7 +138,7 @@ export async function pruneByRetention(
 }
 
 /** Which sessions to remove. */
-export interface SessionChoice {
+interface SessionChoice {
   readonly ids: readonly string[];
   readonly all: boolean;
   /** Time of the last call, ISO 8601. */

@@ -92,10 +92,7 @@ export async function scanDirectory(directory: string, caller: Caller, shownAs =
   output.progress("listing files");
   const onProgress = (paths: number) => output.progress(`listed ${countNoun(paths, "file")}`);
   const { values: secrets, leftOut } = await loadConfig({ cwd: directory, env });
-  noteLeftOut(
-    leftOut.filter(({ key }) => key === "allow"),
-    caller,
-  );
+  noteLeftOut(leftOut, caller, "allow");
   const scan = await scanProject(directory, { env, secrets, onProgress });
   for (const { path, reason } of scan.problems) output.note(`${printable(join(shownAs, path))}: ${reason}`);
   return scan;

@@ -75,17 +75,15 @@ function describeProblem({ file, line, message }: NebulaProblem): string {
 }
 
 /** What a person asks for. It wins over nebula.toml and the configuration. */
-export interface ApplyChoice extends CounterChoice<string> {
-  readonly maxContextTokens?: number | undefined;
+export interface ApplyChoice
+  extends CounterChoice<string>,
+    Pick<
+      ApplyOptions,
+      "maxContextTokens" | "maxWorkers" | "timeoutMs" | "worktrees" | "remote" | "leaseMs" | "commit"
+    > {
   /** Keeps convention files in the snapshot that the agent loads by itself. */
   readonly withConventions?: boolean | undefined;
-  readonly maxWorkers?: number | undefined;
-  readonly timeoutMs?: number | undefined;
   readonly store?: string | undefined;
-  readonly worktrees?: boolean | undefined;
-  readonly remote?: string | undefined;
-  readonly leaseMs?: number | undefined;
-  readonly commit?: boolean | undefined;
 }
 
 export type ApplySettings = Omit<
@@ -245,7 +243,13 @@ export async function readProjectSettings(
   const settings = [...powerful, ...(await readProjectFetches(root))];
   // A relative working directory starts where nebulas are run.
   const from = isInside(cwd, root) || (await isNebula(folder)) ? cwd : root;
-  for (const directory of await nebulasOf({ root, env }, folder)) {
+  // Nebulas that git does not ignore, the named one, and those that are trusted already.
+  const { files } = await listFiles(root);
+  const nebulas = files.filter((file) => basename(file) === "nebula.toml").map((file) => dirname(file));
+  const known = (await trustRecord.find({ root, env }))?.settings ?? [];
+  for (const other of new Set([folder, ...known.map(({ file }) => dirname(join(root, file)))]))
+    if (await isNebula(other)) nebulas.push(other);
+  for (const directory of new Set(nebulas)) {
     const loaded = await loadNebula(directory);
     settings.push(...(await nebulaSettings(loaded, { cwd: from, env })));
   }
@@ -254,14 +258,4 @@ export async function readProjectSettings(
 
 function isNebula(folder: string): Promise<boolean> {
   return exists(join(folder, "nebula.toml"));
-}
-
-/** Returns nebulas that git does not ignore, the named one, and those that are trusted already. */
-async function nebulasOf(place: ProjectPlace, folder: string): Promise<Set<string>> {
-  const { files } = await listFiles(place.root);
-  const found = files.filter((file) => basename(file) === "nebula.toml").map((file) => dirname(file));
-  const known = (await trustRecord.find(place))?.settings ?? [];
-  for (const other of new Set([folder, ...known.map(({ file }) => dirname(join(place.root, file)))]))
-    if (await isNebula(other)) found.push(other);
-  return new Set(found);
 }

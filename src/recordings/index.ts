@@ -37,4 +37,3 @@ export {
   shareOf,
   withReference,
 } from "./replay/report.ts";
-export { parseFields } from "./sessions/session-scan.ts";

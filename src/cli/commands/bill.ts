@@ -69,7 +69,7 @@ deleted at any time. Nothing leaves the machine.`,
     const paths = call.arguments.length > 0 ? call.arguments : recordingPlaces(env);
     if (options.html !== undefined) await checkPageTarget(options.html, { call, inputs: paths });
     const reader = createRecordingsReader({ call, hasIndex: options["no-index"] !== true });
-    if (options.watch === true) return watchBill({ reader, settings, call });
+    if (options.watch === true) return watchBill(reader, { settings, call });
     const recordings = await reader.read(paths);
     for (const { path, reason } of recordings.unreadable) {
       output.problem(`${printable(shownPath(path, call.cwd, env))}: ${reason}`);
@@ -111,10 +111,7 @@ function nothingRecorded(paths: readonly string[], call: Call): ContextError {
 async function readSettings(call: Call<OptionValues<typeof billOptions>>): Promise<BillSettings> {
   const { options, cwd, env } = call;
   const { values: config, leftOut } = await loadConfig({ cwd, env });
-  noteLeftOut(
-    leftOut.filter(({ key }) => key === "prices"),
-    call,
-  );
+  noteLeftOut(leftOut, call, "prices");
   const until = options.until === undefined ? Number.POSITIVE_INFINITY : readDay(options.until, "until") + dayMs;
   const since = options.since === undefined ? 0 : readDay(options.since, "since");
   if (since >= until) {
@@ -138,14 +135,11 @@ function readDay(value: string, option: "since" | "until"): number {
   throw usageError(`--${option} is "${value}"`, "Use a day such as 2026-11-01, or 7d.");
 }
 
-interface WatchOptions {
-  readonly reader: RecordingsReader;
-  readonly settings: BillSettings;
-  readonly call: Call<object>;
-}
-
 /** Watches until the process ends. */
-async function watchBill({ reader, settings, call }: WatchOptions): Promise<undefined> {
+async function watchBill(
+  reader: RecordingsReader,
+  { settings, call }: { readonly settings: BillSettings; readonly call: Call<object> },
+): Promise<undefined> {
   const seen = new Set<string>();
   const pollMs = 1000;
   for (let isFirst = true; ; isFirst = false) {

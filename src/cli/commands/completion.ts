@@ -13,17 +13,21 @@ export const completionCommand: Command = defineCommand({
     { line: "plimsoll completion fish | source", meaning: "in ~/.config/fish/config.fish" },
   ],
   async run({ arguments: [shell], commands }) {
-    const script = renderers[shell as (typeof shells)[number]](await describeCommands(commands));
+    const render = { bash: renderBash, zsh: renderZsh, fish: renderFish }[shell as (typeof shells)[number]];
+    const script = render(await describeCommands(commands));
     return { json: { shell, script }, text: script };
   },
 });
 
-const renderers = { bash: renderBash, zsh: renderZsh, fish: renderFish } as const;
-
 /** One function per command. Works evaluated, and as a file `_plimsoll` in the fpath. */
 function renderZsh(nodes: readonly CompletionNode[]): string {
   const functions = nodes.flatMap((node) => [
-    ...node.options.flatMap((option) => valueFunction(node, option)),
+    // Values have their own functions, because inside an _arguments line every ":" would need escaping.
+    ...node.options.flatMap(({ name, choices, list }) => {
+      if (choices.length === 0) return [];
+      const add = `compadd - ${choices.map(zshQuoted).join(" ")}`;
+      return [`${functionName([...node.path, "value", name])}() { ${list ? `_sequence ${add}` : add} }`];
+    }),
     nodeFunction(node),
   ]);
   return `#compdef plimsoll
@@ -39,13 +43,6 @@ fi
 
 function functionName(path: readonly string[]): string {
   return ["_plimsoll", ...path].join("_").replaceAll("-", "_");
-}
-
-/** Values have their own functions, because inside an _arguments line every ":" would need escaping. */
-function valueFunction({ path }: CompletionNode, { name, choices, list }: CompletionOption): string[] {
-  if (choices.length === 0) return [];
-  const add = `compadd - ${choices.map(zshQuoted).join(" ")}`;
-  return [`${functionName([...path, "value", name])}() { ${list ? `_sequence ${add}` : add} }`];
 }
 
 function nodeFunction(node: CompletionNode): string {
@@ -245,20 +242,18 @@ async function describeEntries(entries: readonly CommandEntry[], parent: readonl
         takesFiles: false,
       });
       nodes.push(...(await describeEntries(found.subcommands, path)));
-    } else nodes.push(describeCommand(found, path));
+      continue;
+    }
+    const specs = found.arguments ?? [];
+    nodes.push({
+      path,
+      children: [],
+      options: describeOptions(withGlobalOptions(found)),
+      choices: specs.flatMap(({ choices = [] }) => choices),
+      takesFiles: specs.some(({ choices }) => choices === undefined),
+    });
   }
   return nodes;
-}
-
-function describeCommand(command: Command, path: readonly string[]): CompletionNode {
-  const specs = command.arguments ?? [];
-  return {
-    path,
-    children: [],
-    options: describeOptions(withGlobalOptions(command)),
-    choices: specs.flatMap(({ choices = [] }) => choices),
-    takesFiles: specs.some(({ choices }) => choices === undefined),
-  };
 }
 
 function describeOptions(options: OptionSpecs): CompletionOption[] {

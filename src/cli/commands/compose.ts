@@ -1,8 +1,9 @@
 import { usageError } from "../../core/errors.ts";
+import { wholeNumber } from "../../core/text/index.ts";
 import { composeContext, readContextSettings } from "../../plans/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { notesOnContext } from "../context-notes.ts";
-import { contextLimit, counterOptions, layerOptions } from "../shared-options.ts";
+import { counterOptions, layerOptions } from "../shared-options.ts";
 import { readLayer, refuseSharedStdin } from "../text-input.ts";
 
 export const composeCommand: Command = defineCommand({
@@ -38,8 +39,8 @@ break. The counter is that of --counter, or else of --model, or else of the conf
   ],
   async run(call) {
     checkLayerFlags(call.options);
-    const { project, snapshot, fabric, prior, counter, model } = call.options;
-    const options = { counter, model, maxContextTokens: contextLimit(call.options) };
+    const { project, snapshot, fabric, prior, counter, model, "max-context-tokens": budget } = call.options;
+    const options = { counter, model, maxContextTokens: wholeNumber(budget, "max-context-tokens", 0) };
     const settings = await readContextSettings({ ...call, options });
     // Read even if the budget is 0, so that a wrong name is always an error.
     const layers = {

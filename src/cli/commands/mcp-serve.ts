@@ -46,18 +46,29 @@ type ServeFlags = ServerFlags & {
 /** Serves until the client disconnects or a signal arrives. Only the protocol uses stdout. */
 export async function runServe(call: Call<ServeFlags>): Promise<undefined> {
   const { options, cwd, env, output, stdin } = call;
-  const port = options.http === undefined ? undefined : wholeNumber(options.http, "http", 0);
+  const port = wholeNumber(options.http, "http", 0);
   const needsHttp = (["token-file", "no-token"] as const).find((name) => options[name] !== undefined);
   if (port === undefined && needsHttp !== undefined) {
     throw usageError(`--${needsHttp} needs --http`, "A server on stdio has one client.");
   }
-  refuseUnknownTools(call);
+  const names = serverToolNames(env);
+  const wrong = options.tools?.find((name) => !names.includes(name));
+  if (wrong !== undefined) throw usageError(`--tools: there is no tool "${wrong}"`, `Known: ${names.join(", ")}.`);
   const named = options.root === undefined ? undefined : await namedRoot(options.root, cwd);
-  const places = createPlaces(call);
+  const places = remembered(async (root: string) => {
+    const { sessionId, ...settings } = await readSettings(call, root);
+    const id = sessionId ?? createSessionId("mcp", root, [root]);
+    return { ...settings, root, sessionId: id, isNamed: sessionId !== undefined };
+  });
   const findRoot = remembered(async (roots: readonly string[] | undefined) => chooseRoot(roots, { cwd, env }));
   const place = async (roots: readonly string[] | undefined): Promise<ServedPlace> =>
     places(named ?? (await findRoot(roots)));
-  const configured = await checkStart(call, { named, places });
+  // Reports mistakes in flags and configuration before a client waits. A missing directory is not one of them, because
+  // the client may offer one.
+  const start = named ?? (await chooseRoot(undefined, { cwd, env }).catch((error: unknown) => error));
+  if (start instanceof ContextError) output.note(`${start.message}. ${start.hint}`);
+  else if (typeof start !== "string") throw start;
+  const configured = typeof start === "string" ? (await places(start)).hints : undefined;
   const end = new AbortController();
   takeEndSignals(() => end.abort());
   const host = {
@@ -95,22 +106,6 @@ function readCommands(options: ServeFlags): Parameters<typeof serveStdio>[0]["co
   return names === undefined ? undefined : { programs: isAll ? "all" : names, allowsShell };
 }
 
-function refuseUnknownTools({ options: { tools = [] }, env }: Call<ServeFlags>): void {
-  const names = serverToolNames(env);
-  const wrong = tools.find((name) => !names.includes(name));
-  if (wrong === undefined) return;
-  throw usageError(`--tools: there is no tool "${wrong}"`, `Known: ${names.join(", ")}.`);
-}
-
-/** Returns the settings of a directory. */
-function createPlaces(call: Call<ServeFlags>): StartOptions["places"] {
-  return remembered(async (root: string) => {
-    const { sessionId, ...settings } = await readSettings(call, root);
-    const id = sessionId ?? createSessionId("mcp", root, [root]);
-    return { ...settings, root, sessionId: id, isNamed: sessionId !== undefined };
-  });
-}
-
 /** Remembers the result for each argument. Tries again after a failure, because a person may have fixed it. */
 function remembered<Argument, Result>(
   ask: (argument: Argument) => Promise<Result>,
@@ -133,24 +128,6 @@ async function namedRoot(root: string, cwd: string): Promise<string> {
     `--root ${root} is ${path === undefined ? "missing" : "not a directory"}`,
     "Name the directory that the tools may read.",
   );
-}
-
-interface StartOptions {
-  readonly named: string | undefined;
-  places(root: string): Promise<ServedPlace & Pick<ServerSettings, "hints">>;
-}
-
-/** Reports mistakes in flags and configuration before a client waits. A missing directory is not one of them,
- *  because the client may offer one. Returns the mode of hints in the configuration of the directory. */
-async function checkStart(
-  { cwd, env, output }: Call<ServeFlags>,
-  { named, places }: StartOptions,
-): Promise<HintMode | undefined> {
-  const root = named ?? (await chooseRoot(undefined, { cwd, env }).catch((error: unknown) => error));
-  if (typeof root === "string") return (await places(root)).hints;
-  if (!(root instanceof ContextError)) throw root;
-  output.note(`${root.message}. ${root.hint}`);
-  return undefined;
 }
 
 /** Returns the token for HTTP requests: the given one, or our own, which is created at the first start and then
@@ -204,10 +181,7 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
   }
   const config = await loadConfig({ cwd: root, env });
   noteIgnoredStore(config, call);
-  noteLeftOut(
-    config.leftOut.filter(({ key }) => key === "allow"),
-    call,
-  );
+  noteLeftOut(config.leftOut, call, "allow");
   // No note about the default counter if no model is given.
   const quiet = options.model === undefined ? { ...output, note: () => {} } : output;
   const counter = await chooseCounter({ ...call, cwd: root, output: quiet }, "auto");
@@ -232,7 +206,7 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
 
 /** Reads the page limit that replaces the client's known limit. */
 function readPageLimit(options: ServerFlags): PageLimit | undefined {
-  const characters = number(options, "page-characters", 1_000);
+  const characters = wholeNumber(options["page-characters"], "page-characters", 1_000);
   return characters === undefined ? undefined : { characters };
 }
 /** Over MCP no client reports how full its context is, and most clients compact it. So only the limit of each result
@@ -242,20 +216,11 @@ function readBudget(options: ServerFlags, { values, sources }: LoadedConfig): Le
   const chosen = <Name extends keyof typeof session>(name: Name): (typeof session)[Name] | undefined =>
     sources[`session.${name}`] === "default" ? undefined : session[name];
   return {
-    total: number(options, "total", 1_000) ?? chosen("total") ?? "unlimited",
-    perToolCall: number(options, "per-tool", leastAllocation) ?? chosen("per_tool_call"),
+    total: wholeNumber(options.total, "total", 1_000) ?? chosen("total") ?? "unlimited",
+    perToolCall: wholeNumber(options["per-tool"], "per-tool", leastAllocation) ?? chosen("per_tool_call"),
     historyMax: chosen("history_max"),
     warningThreshold: chosen("warning_threshold"),
     tools: session.tools,
     tiers: session.tiers,
   };
-}
-
-function number(
-  options: ServerFlags,
-  name: "total" | "per-tool" | "page-characters",
-  least: number,
-): number | undefined {
-  const value = options[name];
-  return value === undefined ? undefined : wholeNumber(value, name, least);
 }

@@ -17,19 +17,17 @@ interface WrapFlags {
 
 type WrapOptions = Parameters<typeof wrapServer>[0];
 
-/** The budget, the store, and the session of the command line, if any. */
-type WrapSettings = Pick<
-  WrapOptions,
-  "counter" | "budget" | "storeFile" | "upkeep" | "conversation" | "pageLimit" | "format"
-> & {
-  readonly sessionId: string | undefined;
-};
-
 /** Runs other servers. Ends with the exit code of the server if there is one. */
 export async function runWrap(
   call: Call<WrapFlags>,
   words: readonly string[],
-  { sessionId, ...settings }: WrapSettings,
+  // The budget, the store, and the session of the command line, if any.
+  {
+    sessionId,
+    ...settings
+  }: Pick<WrapOptions, "counter" | "budget" | "storeFile" | "upkeep" | "conversation" | "pageLimit" | "format"> & {
+    readonly sessionId: string | undefined;
+  },
 ): Promise<CommandExit> {
   const { cwd, env, stdin, output } = call;
   const servers = await wrappedServers(call, words);

@@ -10,7 +10,7 @@ function trial() {
   const asked: string[] = [];
   const asking: boolean[] = [];
   const controller = new AbortController();
-  const { ask } = createQuestions({
+  const ask = createQuestions({
     stdin,
     output: { problem: (text) => asked.push(text) },
     signal: controller.signal,

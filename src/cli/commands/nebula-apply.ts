@@ -199,7 +199,13 @@ function runNebula(
   call: ApplyCall & Pick<ApplyTelling, "startProgress">,
 ): Promise<CommandResult> {
   const { output, cwd, env } = call;
-  const signal = takeInterrupt();
+  const interrupt = new AbortController();
+  const { signal } = interrupt;
+  takeEndSignals(() => {
+    // The terminal has printed ^C on the current line.
+    if (process.stderr.isTTY && !signal.aborted) process.stderr.write("\n");
+    interrupt.abort();
+  });
   return withStore(settings.storeFile, async (store) => {
     const record = await openNebulaRecord(store, await storedKey(store, nebula, env)).read();
     const before = reportStates(nebula, record);
@@ -232,16 +238,6 @@ function runNebula(
     const viewer = { machine: (await ownMachine(env)).id, now: new Date() };
     return { json: report, text: renderApplyReport(report, viewer), failed: !(mayBegin && isDone), interrupted };
   });
-}
-
-function takeInterrupt(): AbortSignal {
-  const interrupted = new AbortController();
-  takeEndSignals(() => {
-    // The terminal has printed ^C on the current line.
-    if (process.stderr.isTTY && !interrupted.signal.aborted) process.stderr.write("\n");
-    interrupted.abort();
-  });
-  return interrupted.signal;
 }
 
 function completedIn({ phases }: ApplyReport, isMeant: (id: string) => boolean): number {

@@ -18,10 +18,8 @@ import { findPhase, limitProblems, phaseRuns, readNebula, requireNebula, working
 import {
   type AttemptOutput,
   findOutputFile,
-  type Nebula,
   openAttemptOutput,
   openNebulaRecord,
-  type Phase,
   type PhaseReport,
   planPrompt,
   readAnswer,
@@ -296,11 +294,21 @@ reads, so the nebula may be running. The output of a phase is on the machine tha
   async run(call) {
     const { nebula } = await requireNebula(call.arguments[0]!, call);
     const phase = findPhase(nebula, call.arguments[1]!);
-    const { attempt, machine } = await lastAttempt(nebula, phase, call);
+    const storeFile = await storePath(call.options.store, call);
+    const record = await lookInStore(storeFile, async (store) =>
+      openNebulaRecord(store, await storedKey(store, nebula, call.env)).read(),
+    );
+    const { attemptFolder, machine } =
+      (record && Object.hasOwn(record.phases, phase.id) && record.phases[phase.id]) || {};
+    const isHere = machine === undefined || machine.id === (await ownMachine(call.env)).id;
+    const place = { directory: nebula.directory, storeFile, env: call.env };
+    const attempt = isHere ? openAttemptOutput(attemptFolder, place) : undefined;
     if (attempt === undefined) {
-      const elsewhere = `phase ${phase.id} ran on ${printable(machine ?? "")}, which has its output`;
-      const nowhere = `phase ${phase.id} has not run yet, or its output is gone`;
-      call.output.note(machine === undefined ? nowhere : elsewhere);
+      call.output.note(
+        isHere
+          ? `phase ${phase.id} has not run yet, or its output is gone`
+          : `phase ${phase.id} ran on ${printable(machine.name)}, which has its output`,
+      );
       return { json: { id: phase.id, stdout: "", stderr: "", ended: true }, text: "", exact: true, failed: true };
     }
     if (call.output.json) {
@@ -311,19 +319,6 @@ reads, so the nebula may be running. The output of a phase is on the machine tha
     return undefined;
   },
 });
-
-async function lastAttempt(
-  nebula: Nebula,
-  { id }: Phase,
-  call: Call<{ readonly store?: string | undefined }>,
-): Promise<{ readonly attempt?: AttemptOutput | undefined; readonly machine?: string | undefined }> {
-  const storeFile = await storePath(call.options.store, call);
-  const read = async (store: Store) => openNebulaRecord(store, await storedKey(store, nebula, call.env)).read();
-  const record = await lookInStore(storeFile, read);
-  const { attemptFolder, machine } = (record && Object.hasOwn(record.phases, id) && record.phases[id]) || {};
-  if (machine !== undefined && machine.id !== (await ownMachine(call.env)).id) return { machine: machine.name };
-  return { attempt: openAttemptOutput(attemptFolder, { directory: nebula.directory, storeFile, env: call.env }) };
-}
 
 /** Prints whole lines, so that the two streams do not mix within a line. */
 async function printOutput(

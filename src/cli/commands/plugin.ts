@@ -187,13 +187,12 @@ function findPlace({ options: given, cwd, env }: PluginCall): PluginPlace {
 }
 
 function readSettings({ options: given }: PluginCall): PluginSettings {
-  const most = given["max-result-tokens"];
   return {
-    maxResultTokens: most === undefined ? undefined : wholeNumber(most, "max-result-tokens", 500),
+    maxResultTokens: wholeNumber(given["max-result-tokens"], "max-result-tokens", 500),
     deltas: given["no-deltas"] !== true,
     guard: given.guard === true,
-    images: given.images === undefined ? undefined : wholeNumber(given.images, "images", 1),
-    trim: given.trim === undefined || given.trim === "window" ? given.trim : wholeNumber(given.trim, "trim", 8_000),
+    images: wholeNumber(given.images, "images", 1),
+    trim: given.trim === "window" ? given.trim : wholeNumber(given.trim, "trim", 8_000),
   };
 }
 
@@ -301,15 +300,7 @@ async function runServe(
   if (client.serverTools === undefined) throw new ContextError("usage", `${client.id} has no process of its own`);
   const { servePlugin } = await import("../../clients/plugins/serve-plugin.ts");
   const { env, output, stdin } = call;
-  let opened: Promise<Store> | undefined;
-  const store = (): Promise<Store> => {
-    opened ??= open(call);
-    // A person may repair it during the session.
-    opened.catch(() => {
-      opened = undefined;
-    });
-    return opened;
-  };
+  const { store, close } = createOpener(call);
   // The first result should not wait for the database.
   store().catch(() => {});
   const endings: (() => Promise<void>)[] = [];
@@ -320,7 +311,7 @@ async function runServe(
   const finish = async (): Promise<void> => {
     // Without a store there is nothing to finish.
     for (const work of endings) await work().catch(() => {});
-    await (await opened?.catch(() => undefined))?.close();
+    await close();
   };
   takeEndSignals(() => finish().finally(() => process.exit()));
   await servePlugin({ version: readVersion(), tools, stdin, stdout: process.stdout });
@@ -336,11 +327,7 @@ async function runHook(
 ): Promise<undefined> {
   if (client.hook === undefined) throw new ContextError("usage", `${client.id} has no hooks that run a command`);
   const { env, output, stdin } = call;
-  let opened: Promise<Store> | undefined;
-  const store = (): Promise<Store> => {
-    opened ??= open(call);
-    return opened;
-  };
+  const { store, close } = createOpener(call);
   try {
     const event = Object(await json(stdin));
     const answer = await client.hook(event, { settings, env, store, log: output.note });
@@ -348,12 +335,28 @@ async function runHook(
   } catch (error) {
     output.note(messageOf(error));
   }
-  await (await opened?.catch(() => undefined))?.close();
+  await close();
   return undefined;
 }
 
-async function open(call: Call<{ readonly store?: string | undefined }>): Promise<Store> {
-  // A store that is busy for longer counts as broken, and the result stays as it is.
-  const waitMs = 40;
-  return openStore({ place: await storePath(call.options.store, call), waitMs });
+/** Opens the store once. Opens it again after a failure, because a person may repair it during the session. */
+function createOpener(call: Call<{ readonly store?: string | undefined }>) {
+  let opened: Promise<Store> | undefined;
+  const open = async (): Promise<Store> => {
+    // A store that is busy for longer counts as broken, and the result stays as it is.
+    const waitMs = 40;
+    return openStore({ place: await storePath(call.options.store, call), waitMs });
+  };
+  return {
+    store() {
+      opened ??= open();
+      opened.catch(() => {
+        opened = undefined;
+      });
+      return opened;
+    },
+    async close() {
+      await (await opened?.catch(() => undefined))?.close();
+    },
+  };
 }

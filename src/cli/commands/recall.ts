@@ -45,11 +45,10 @@ without numbers, with more than 10 other lines, or with a line of more than 2,00
         },
       );
     }
-    const limit = options["max-tokens"];
     const { count, shown, rest, text } = recallLines(original.text, {
       lines: options.lines,
       grep: options.grep,
-      maxTokens: limit === undefined ? undefined : wholeNumber(limit, "max-tokens", 1),
+      maxTokens: wholeNumber(options["max-tokens"], "max-tokens", 1),
       counter: await createCounter("auto"),
     });
     const [next] = rest;

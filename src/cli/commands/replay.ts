@@ -171,15 +171,9 @@ function percent(share: number | null): string {
 async function readSettings(call: Call<ReplayFlags>): Promise<ReplaySettings> {
   const { options, cwd, env } = call;
   const { values: config, leftOut } = await loadConfig({ cwd, env });
-  noteLeftOut(
-    leftOut.filter(({ key }) => key === "prices"),
-    call,
-  );
+  noteLeftOut(leftOut, call, "prices");
   const { history } = config;
-  const readWhole = (name: "reserve" | "prefix-tokens" | "keep"): number | undefined => {
-    const value = options[name];
-    return value === undefined ? undefined : wholeNumber(value, name, 0);
-  };
+  const readWhole = (name: "reserve" | "prefix-tokens" | "keep") => wholeNumber(options[name], name, 0);
   // The model also chooses prices.
   const counting = { counter: options.counter, model: modelForCounter(options) };
   const asked = readWhole("reserve");

@@ -13,15 +13,16 @@ import {
   requireTrust,
   takeEndSignals,
 } from "../../host/index.ts";
-import { type AgentEnd, defaultAgentLimits, judgeEnd, readScopeState, startAgent } from "../../plans/agent/index.ts";
-import { withTask } from "../../plans/compose/index.ts";
 import {
-  type AccountedContext,
-  type ChosenAgent,
-  composeContext,
-  findLoadedFiles,
-  readContextSettings,
-} from "../../plans/index.ts";
+  type AgentEnd,
+  type AgentRequest,
+  defaultAgentLimits,
+  judgeEnd,
+  readScopeState,
+  startAgent,
+} from "../../plans/agent/index.ts";
+import { withTask } from "../../plans/compose/index.ts";
+import { type ChosenAgent, composeContext, findLoadedFiles, readContextSettings } from "../../plans/index.ts";
 import { agentFor, agentOptions, contextOptions, requireAgent } from "../agent-options.ts";
 import {
   type Call,
@@ -32,7 +33,7 @@ import {
   type OptionValues,
 } from "../command.ts";
 import { notesOnContext } from "../context-notes.ts";
-import { contextLimit, counterOptions, layerOptions, trustOption } from "../shared-options.ts";
+import { counterOptions, layerOptions, trustOption } from "../shared-options.ts";
 import { readLayer, readTextInput, refuseSharedStdin } from "../text-input.ts";
 
 const runOptions = {
@@ -89,8 +90,7 @@ of the agent's models, or else bytes/4.`,
   async run(call) {
     const { options } = call;
     const isDryRun = options["dry-run"] === true;
-    const timeoutMs =
-      options.timeout === undefined ? defaultAgentLimits.timeoutMs : wholeNumber(options.timeout, "timeout", 1) * 1000;
+    const timeoutMs = (wholeNumber(options.timeout, "timeout", 1) ?? defaultAgentLimits.timeoutMs / 1000) * 1000;
     requireTrust((await loadConfig(call)).leftOut, call);
     const agent = await agentFor(call);
     // A dry run does not need the agent.
@@ -124,16 +124,10 @@ function showPrompt({ text, tokens, context }: Prompt, agent: ChosenAgent, call:
 
 type RunCall = Call<OptionValues<typeof runOptions>>;
 
-interface Prompt {
-  /** The composed context, a separator and the task. */
-  readonly text: string;
-  /** Tokens of the whole prompt. */
-  readonly tokens: number;
-  /** The part within the budget. The task is never cut. */
-  readonly context: AccountedContext;
-}
+type Prompt = Awaited<ReturnType<typeof buildPrompt>>;
 
-async function buildPrompt(call: RunCall, agent: ChosenAgent): Promise<Prompt> {
+/** Returns the composed context with a separator and the task, which is never cut, and the tokens of it all. */
+async function buildPrompt(call: RunCall, agent: ChosenAgent) {
   const { fabric, prior, counter } = call.options;
   refuseSharedStdin([call.arguments[0], fabric, prior], "input of TASK, --fabric and --prior");
   const { model, fallback } = agent.counting();
@@ -141,10 +135,12 @@ async function buildPrompt(call: RunCall, agent: ChosenAgent): Promise<Prompt> {
   const counting = {
     counter,
     model: modelForCounter({ counter, model }),
-    maxContextTokens: contextLimit(call.options),
+    maxContextTokens: wholeNumber(call.options["max-context-tokens"], "max-context-tokens", 0),
   };
   const settings = await readContextSettings({ ...call, options: counting }, fallback);
-  const task = await readTask(call);
+  const [given = ""] = call.arguments;
+  const task = given === "-" ? (await readTextInput("-", call)).text : given;
+  if (task.trim() === "") throw usageError("TASK is empty", "Say what the agent should do.");
   const snapshot = call.options["no-project-context"] !== true;
   const isKept = call.options["with-conventions"] === true || !snapshot;
   const loadsItself = isKept ? undefined : await findLoadedFiles(agent, call.cwd);
@@ -154,19 +150,7 @@ async function buildPrompt(call: RunCall, agent: ChosenAgent): Promise<Prompt> {
   return { text, tokens: settings.counter.count(text), context };
 }
 
-async function readTask(call: RunCall): Promise<string> {
-  const [given = ""] = call.arguments;
-  const task = given === "-" ? (await readTextInput("-", call)).text : given;
-  if (task.trim() !== "") return task;
-  throw usageError("TASK is empty", "Say what the agent should do.");
-}
-
-/** Runs one agent: passes its output through, and ends it with this process. */
-interface AgentJob {
-  readonly command: string;
-  readonly prompt: string;
-  readonly timeoutMs: number;
-}
+type AgentJob = Pick<AgentRequest, "command" | "prompt" | "timeoutMs">;
 
 /** Runs the agent and judges how it really ended. */
 async function judgedRun(call: RunCall, agent: ChosenAgent, job: AgentJob): Promise<AgentEnd> {
@@ -185,7 +169,7 @@ function isPrintedAtOnce({ preset }: ChosenAgent): boolean {
   return preset === undefined || preset.prints === "text";
 }
 
-/** Never returns if the reader of stdout is gone. */
+/** Passes the agent's output through, and ends it with this process. Never returns if the reader of stdout is gone. */
 async function runAgent(call: RunCall, agent: ChosenAgent, job: AgentJob): Promise<AgentEnd> {
   const { cwd, output } = call;
   const model = agent.model();
@@ -200,7 +184,6 @@ async function runAgent(call: RunCall, agent: ChosenAgent, job: AgentJob): Promi
     unread ??= code === "EPIPE" ? exitCodes.done : exitCodes.failed;
     controller.abort();
   });
-  const interrupts = { signal: controller.signal, unread: () => unread };
   const folder = await mkdtemp(join(tmpdir(), "plimsoll-run-"));
   output.settle();
   const show = { stdout: createShow(), stderr: createShow() };
@@ -210,7 +193,7 @@ async function runAgent(call: RunCall, agent: ChosenAgent, job: AgentJob): Promi
     env,
     folder: join(folder, "attempt"),
     maxOutputBytes: defaultAgentLimits.maxOutputBytes,
-    signal: interrupts.signal,
+    signal: controller.signal,
     onOutput(name, chunk) {
       if (name === "stderr") process.stderr.write(show.stderr(chunk));
       // A program gets the answer as it is, a terminal without escapes that could change what it shows.
@@ -220,8 +203,7 @@ async function runAgent(call: RunCall, agent: ChosenAgent, job: AgentJob): Promi
   });
   const ended = await end;
   await removeTree(folder);
-  const exitCode = interrupts.unread();
-  if (exitCode !== undefined) process.exit(exitCode);
+  if (unread !== undefined) process.exit(unread);
   return ended;
 }
 

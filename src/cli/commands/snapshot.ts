@@ -29,8 +29,7 @@ bytes/4.`,
   ],
   async run(call) {
     const { options, cwd, output } = call;
-    const limit = options["max-tokens"];
-    const maxTokens = limit === undefined ? defaultMaxSnapshotTokens : wholeNumber(limit, "max-tokens", 0);
+    const maxTokens = wholeNumber(options["max-tokens"], "max-tokens", 0) ?? defaultMaxSnapshotTokens;
     const named = call.arguments[0] ?? ".";
     const directory = await openDirectory(named, cwd);
     const counter = await chooseCounter({ ...call, cwd: directory }, "bytes/4");

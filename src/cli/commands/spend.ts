@@ -44,10 +44,7 @@ Dollars are list prices of the API.`,
       return { json: answer ?? {}, text: answer === undefined ? "" : `${JSON.stringify(answer)}\n`, exact: true };
     }
     const config = await loadConfig({ cwd, env });
-    noteLeftOut(
-      config.leftOut.filter(({ key }) => key === "guard"),
-      call,
-    );
+    noteLeftOut(config.leftOut, call, "guard");
     const { guard, prices } = config.values;
     const { transcript } = options;
     const spend = await readSpend({ transcript, env, now, prices });

@@ -116,7 +116,9 @@ Servers prune once a day if the user's configuration has "retention: 30d".`,
     const report = await lookInStore(place, async (store) => {
       const pruned = await pruneStore(store, { before, dryRun, env });
       const isFile = !place.includes("://");
-      if (!dryRun && (options.purge === true || (isFile && isAnything(pruned)))) await store.purge();
+      const counts = [pruned.originals, pruned.pluginSessions, pruned.orphans, pruned.events];
+      const isAny = counts.some((count) => count > 0) || pruned.sessions.length + pruned.nebulas.length > 0;
+      if (!dryRun && (options.purge === true || (isFile && isAny))) await store.purge();
       return pruned;
     });
     const { sessions, originals, pluginSessions, nebulas, orphans, events, kept } = report ?? nothing;
@@ -148,10 +150,6 @@ const nothing: PruneReport = {
   events: 0,
   kept: [],
 };
-
-function isAnything({ sessions, originals, pluginSessions, nebulas, orphans, events }: PruneReport): boolean {
-  return sessions.length + originals + pluginSessions + nebulas.length + orphans + events > 0;
-}
 
 /** Says what is gone, and what that breaks. */
 function renderPrune(report: PruneReport, dryRun: boolean): string {

@@ -260,26 +260,22 @@ async function readRequestParts(input: MessagesInput, { options, cwd }: TrimCall
 }
 
 /** Settings of a trimmer, from the command line and the configuration. */
-interface TrimSettings {
-  readonly contextWindow: number;
-  readonly policy: PolicyName;
-  readonly reserve: number;
-  readonly prefixTokens: number;
-  readonly keep: number;
-  /** Only for rfc policies. */
-  readonly threshold: number | undefined;
-}
+type TrimSettings = ReturnType<typeof readSettings>;
 
 /** Reads settings. Throws on wrong usage before any file is read. */
-function readSettings(options: TrimCall["options"], { history }: Config): TrimSettings {
+function readSettings(options: TrimCall["options"], { history }: Config) {
   if (options.window === undefined) {
     throw usageError("--window is missing", "Name the model's limit in tokens, such as --window 200000.");
   }
-  const whole = (name: "reserve" | "prefix-tokens" | "keep"): number | undefined => {
-    const value = options[name];
-    return value === undefined ? undefined : wholeNumber(value, name, 0);
-  };
-  const policy = choosePolicy(options.policy, history.policy);
+  const whole = (name: "reserve" | "prefix-tokens" | "keep") => wholeNumber(options[name], name, 0);
+  // The configuration may say `none`, which other commands support.
+  const policy = policyNames.find((name) => name === (options.policy ?? history.policy));
+  if (policy === undefined) {
+    throw usageError(
+      `the configuration's history.policy is ${history.policy}, which trims nothing`,
+      `Choose one with --policy: ${policyNames.join(", ")}.`,
+    );
+  }
   const contextWindow = wholeNumber(options.window, "window", 1);
   const settings = {
     contextWindow,
@@ -292,16 +288,6 @@ function readSettings(options: TrimCall["options"], { history }: Config): TrimSe
   const problem = problemWithWindow(settings.contextWindow, settings);
   if (problem !== undefined) throw problem;
   return settings;
-}
-
-/** Chooses the policy. The configuration may say `none`, which other commands support. */
-function choosePolicy(asked: string | undefined, configured: string): PolicyName {
-  const policy = policyNames.find((name) => name === (asked ?? configured));
-  if (policy !== undefined) return policy;
-  throw usageError(
-    `the configuration's history.policy is ${configured}, which trims nothing`,
-    `Choose one with --policy: ${policyNames.join(", ")}.`,
-  );
 }
 
 /** The configured threshold applies only to policies that have one. */

@@ -95,8 +95,8 @@ async function trust(folder: string, root: string, call: Call): Promise<CommandR
   if (call.options.yes !== true && !output.json && stdin.isTTY === true) {
     output.result(lines.splice(0).join("\n"));
     const { signal } = new AbortController();
-    const questions = createQuestions({ stdin, output, signal, onAsking: () => {} });
-    if (!(await questions.ask(`Trust ${printable(root)} with this?`))) {
+    const ask = createQuestions({ stdin, output, signal, onAsking: () => {} });
+    if (!(await ask(`Trust ${printable(root)} with this?`))) {
       output.problem("nothing was recorded");
       return { json: { path: root, trusted: false, settings: shown }, text: "", failed: true };
     }

@@ -39,16 +39,14 @@ export interface PluginAdmission {
   record(sessionId: string, event: () => PluginEvent | Promise<PluginEvent>): void;
 }
 
-export interface AdmissionOptions {
+export function createAdmission(options: {
   readonly client: string;
   readonly server: PluginServer;
   /** Says how to get an original. */
   readonly recallHint?: ((id: string) => string) | undefined;
   /** The most tokens that the client itself would send of such a result. More does not count as saved. */
   readonly maxSent?: number | undefined;
-}
-
-export function createAdmission(options: AdmissionOptions): PluginAdmission {
+}): PluginAdmission {
   const { client, server, recallHint, maxSent = Number.POSITIVE_INFINITY } = options;
   const intakes = new Map<string, Promise<Intake>>();
   const openIntake = ({ sessionId, agentId = "main" }: PluginContext): Promise<Intake> => {

@@ -3,11 +3,11 @@
 import { type ExecFileOptions, execFile } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { countNoun, type Fields } from "../../core/text/index.ts";
+import { countNoun, type Fields, isPlainObject, readJson } from "../../core/text/index.ts";
 import { exists, findProgram } from "../../host/index.ts";
 import type { PluginCheck, PluginPlace } from "./plugin.ts";
 
@@ -115,7 +115,9 @@ async function startModel(
 ): Promise<{ readonly url: string; results(): readonly string[]; close(): void }> {
   let results: readonly string[] = [];
   const server = createServer(async (request, response) => {
-    const body = await readBody(request);
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = readJson(Buffer.concat(chunks).toString("utf8"), isPlainObject) ?? {};
     if (!request.url?.includes("/messages") || request.url.includes("count_tokens")) {
       response.writeHead(200, { "content-type": "application/json" }).end('{"data":[],"input_tokens":1000}');
       return;
@@ -143,16 +145,6 @@ async function startModel(
     server.closeAllConnections();
   };
   return { url: `http://127.0.0.1:${port}`, results: () => results, close };
-}
-
-async function readBody(request: IncomingMessage): Promise<Fields> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  try {
-    return Object(JSON.parse(Buffer.concat(chunks).toString("utf8"))) as Fields;
-  } catch {
-    return {};
-  }
 }
 
 interface ModelCall {

@@ -6,36 +6,14 @@ import { ContextError } from "../../core/errors.ts";
 import { countNoun, type Fields, messageOf } from "../../core/text/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
 import { readForeign } from "../../host/index.ts";
-import { createAdmission, type PluginAdmission, type PluginContext, withLateWrites } from "./admit-results.ts";
+import { createAdmission, type PluginContext, withLateWrites } from "./admit-results.ts";
 import { renderAnchors } from "./claude-anchors.ts";
 import { claudeShare, quoteOthers, readClaudeResult, type ShorterAnswer } from "./claude-results.ts";
 import { createTranscript, notesIn, type Transcript } from "./claude-transcript.ts";
-import { type ClaudeTrim, createClaudeTrim } from "./claude-trim.ts";
+import { createClaudeTrim } from "./claude-trim.ts";
 import type { PluginServer, PluginTool } from "./plugin.ts";
 
-interface ClaudeState {
-  readonly admission: PluginAdmission;
-  /** Admits outputs that the client has cut already: a page of ours replaces its preview. */
-  readonly cutOutputs: PluginAdmission;
-  /** Sessions of this process. It recalls only their originals. */
-  readonly sessions: Set<string>;
-  /** Ids in our notes that this session inherited, because it is a fork of the session that they were written for. */
-  readonly forkedIds: Set<string>;
-  /** Sessions in which the client's module runs, and how many texts in a row it did not fetch. */
-  readonly modules: Map<string, number>;
-  /** Calls whose results the hook of this process has judged. The module leaves these alone. */
-  readonly judged: Set<string>;
-  /** Texts that the module puts in the place of the hook's note, by call. */
-  readonly completions: Map<string, Completion>;
-  readonly transcripts: Map<string, Transcript>;
-  /** When the last result of each context came. */
-  readonly lastResults: Map<string, number>;
-  now(): number;
-  /** Absent if the plugin does not trim. */
-  readonly trim: ClaudeTrim | undefined;
-  /** Anchors from before a compaction, until the new context has them. */
-  readonly anchors: Map<string, string>;
-}
+type ClaudeState = ReturnType<typeof createState>;
 
 interface Completion {
   readonly context: PluginContext;
@@ -51,29 +29,8 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
   const server = withLateWrites(base);
   // The first result should not wait for the tables.
   createCounter("auto").catch(() => {});
-  const client = "claude-code";
-  const recallHint = (id: string): string => `use the tool recall, or run plimsoll recall ${id}`;
-  const admission = createAdmission({ client, server, recallHint });
-  const state: ClaudeState = {
-    admission,
-    cutOutputs: createAdmission({
-      client,
-      server: { ...server, settings: { ...server.settings, maxResultTokens: 2_000 } },
-      recallHint,
-      // The client's preview has 2,000 characters.
-      maxSent: 600,
-    }),
-    trim: createClaudeTrim({ server, forget: admission.forget }),
-    sessions: new Set(),
-    forkedIds: new Set(),
-    modules: new Map(),
-    judged: new Set(),
-    completions: new Map(),
-    transcripts: new Map(),
-    lastResults: new Map(),
-    now: () => base.now?.() ?? Date.now(),
-    anchors: new Map(),
-  };
+  const state = createState(server, () => base.now?.() ?? Date.now());
+  const { admission } = state;
   const hook = (work: (hook: Hook, state: ClaudeState) => Promise<object | string>): PluginTool => ({
     async call(input) {
       const read = readHook(input);
@@ -115,6 +72,41 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
         return messages === undefined ? {} : { messages };
       }),
     }),
+  };
+}
+
+function createState(server: PluginServer, now: () => number) {
+  const client = "claude-code";
+  const recallHint = (id: string) => `use the tool recall, or run plimsoll recall ${id}`;
+  const admission = createAdmission({ client, server, recallHint });
+  return {
+    admission,
+    /** Admits outputs that the client has cut already: a page of ours replaces its preview. */
+    cutOutputs: createAdmission({
+      client,
+      server: { ...server, settings: { ...server.settings, maxResultTokens: 2_000 } },
+      recallHint,
+      // The client's preview has 2,000 characters.
+      maxSent: 600,
+    }),
+    /** Undefined if the plugin does not trim. */
+    trim: createClaudeTrim({ server, forget: admission.forget }),
+    /** Sessions of this process. It recalls only their originals. */
+    sessions: new Set<string>(),
+    /** Ids in our notes that this session inherited, because it is a fork of the session that they were written for. */
+    forkedIds: new Set<string>(),
+    /** Sessions in which the client's module runs, and how many texts in a row it did not fetch. */
+    modules: new Map<string, number>(),
+    /** Calls whose results the hook of this process has judged. The module leaves these alone. */
+    judged: new Set<string>(),
+    /** Texts that the module puts in the place of the hook's note, by call. */
+    completions: new Map<string, Completion>(),
+    transcripts: new Map<string, Transcript>(),
+    /** When the last result of each context came. */
+    lastResults: new Map<string, number>(),
+    /** Anchors from before a compaction, until the new context has them. */
+    anchors: new Map<string, string>(),
+    now,
   };
 }
 
@@ -214,7 +206,8 @@ async function shortenResult(hook: Hook, state: ClaudeState): Promise<ShorterAns
   const call = { tool, input, callId, isParallel: isParallel(hook, state) };
   if (shown === undefined) {
     // The context has what the agent wrote into a file, whatever the tool answers.
-    if (!hasModule || writers.has(tool)) await state.admission.admit(hook, { ...call, text: "" });
+    const isWriter = ["Edit", "Write", "MultiEdit", "NotebookEdit"].includes(tool);
+    if (!hasModule || isWriter) await state.admission.admit(hook, { ...call, text: "" });
     return undefined;
   }
   state.judged.add(callId);
@@ -259,9 +252,6 @@ function isParallel({ sessionId, agentId = "", milliseconds }: Hook, { lastResul
   lastResults.set(key, time);
   return before !== undefined && time - milliseconds - before < 20;
 }
-
-/** Tools whose input is text of files. */
-const writers = new Set(["Edit", "Write", "MultiEdit", "NotebookEdit"]);
 
 /** How many milliseconds after our answer the conversation has the text. The client takes longer for a result that its
  *  module changes. */

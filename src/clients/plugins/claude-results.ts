@@ -46,7 +46,7 @@ export function readClaudeResult(tool: string, response: unknown): ShownResult |
     case "Grep":
       return fields.mode === "content" ? readField(fields, "content") : undefined;
     case "Glob":
-      return isNames(fields.filenames)
+      return listOf(isText)(fields.filenames)
         ? {
             text: fields.filenames.join("\n"),
             replace: ({ text }) => ({ output: { ...fields, filenames: text.split("\n") } }),
@@ -58,8 +58,6 @@ export function readClaudeResult(tool: string, response: unknown): ShownResult |
       return undefined;
   }
 }
-
-const isNames = listOf(isText);
 
 /** Returns the answer with words before lines that look like our notes, in the texts that are never shortened: errors of
  *  a command, names of files, and several blocks. Returns the same answer if there are none. */

@@ -4,9 +4,9 @@ import { closeSync } from "node:fs";
 import { type FoundNote, findNotes } from "../../conversation/intake/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import { textsIn } from "../../core/messages/index.ts";
-import { isPlainObject } from "../../core/text/index.ts";
+import { isPlainObject, readJson } from "../../core/text/index.ts";
 import { openForeign } from "../../host/index.ts";
-import { parseFields, readLines } from "../../recordings/index.ts";
+import { readLines } from "../../recordings/index.ts";
 
 /** A block of a message in the transcript. */
 export type TranscriptBlock = Readonly<Record<string, unknown>>;
@@ -33,7 +33,7 @@ export function createTranscript(path: string): Transcript {
   let offset = 0;
   let last: string | undefined;
   const add = (line: string): true => {
-    const row = parseFields(line) ?? {};
+    const row = readJson(line, isPlainObject) ?? {};
     const { uuid, parentUuid, isSidechain } = row;
     if (typeof uuid === "string" && isSidechain !== true) {
       const parent = typeof parentUuid === "string" ? parentUuid : undefined;

@@ -165,33 +165,28 @@ function findWholeCalls({ shown, sent }: Readonly<Record<"shown" | "sent", Reado
 // Shortened results refer to earlier ones. If a trim removes an earlier result, the newest result that refers to it gets
 // its original text back.
 
-/** A shortened result, and the calls that it refers to. */
-interface EditedResult {
-  readonly callId: string;
-  /** The id of the original. */
-  readonly id: string;
-  /** The call, to tell the newest result of several equal calls. */
-  readonly call: string;
-  readonly bases: readonly string[];
-}
-
-interface StoredResults {
-  readonly edited: readonly EditedResult[];
-  /** Calls whose results have their originals again, with the ids of these. */
-  readonly restored: Readonly<Record<string, string>>;
-  /** By restored call, the last call of each history in which it was restored. After a rewind to before the trim, the model
-   *  needs the shortened text again, because its thinking was made from that. Earlier versions did not store this: then the
-   *  original is used in every history. */
-  readonly since?: Readonly<Record<string, readonly string[]>> | undefined;
-}
-
+/** A shortened result: its call, the id of its original, the tool and input that tell the newest result of several equal
+ *  calls, and the calls that it refers to. */
 const isEdited = objectOf({ callId: isText, id: isText, call: isText, bases: listOf(isText) });
-const isStored = objectOf({ edited: listOf(isEdited), restored: mapOf(isText) }, { since: mapOf(listOf(isText)) });
+
+const isStored = objectOf(
+  {
+    edited: listOf(isEdited),
+    // Calls whose results have their originals again, with the ids of these.
+    restored: mapOf(isText),
+  },
+  {
+    // By restored call, the last call of each history in which it was restored. After a rewind to before the trim, the
+    // model needs the shortened text again, because its thinking was made from that. Earlier versions did not store this:
+    // then the original is used in every history.
+    since: mapOf(listOf(isText)),
+  },
+);
 
 async function openResults(store: Store, options: Pick<HistoryOptions, "sessionId" | "agentId">) {
   const key = historyName(options);
   const record = await store.get(pluginResults, key);
-  let known: StoredResults = readJson(record?.value, isStored) ?? { edited: [], restored: {} };
+  let known = readJson(record?.value, isStored) ?? { edited: [], restored: {}, since: undefined };
   const originals = new Map<string, string>();
   let calls: readonly string[] = [];
   const isRestored = (callId: string): boolean =>
@@ -201,7 +196,7 @@ async function openResults(store: Store, options: Pick<HistoryOptions, "sessionI
     if (original?.sessionId === options.sessionId) originals.set(callId, original.text);
   };
   for (const [callId, id] of Object.entries(known.restored)) await load(callId, id);
-  const save = (next: StoredResults) => {
+  const save = (next: typeof known) => {
     known = next;
     return store.put(pluginResults, key, JSON.stringify(next));
   };

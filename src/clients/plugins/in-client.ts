@@ -1,11 +1,11 @@
 /** Runs intake and trimming inside a client's own process. The client waits for every hook, and a hook that throws may
  *  cost it a result. So nothing here rejects, and everything has a time limit: then the client's own text stays. */
-import { createIntake, createParallelCalls, type Intake, type ParallelCalls } from "../../conversation/intake/index.ts";
+import { createIntake, createParallelCalls, type ParallelCalls } from "../../conversation/intake/index.ts";
 import { bindsThinking } from "../../core/messages/index.ts";
 import type { Store } from "../../core/store/index.ts";
 import { messageOf } from "../../core/text/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
-import { type ClientHistory, createClientHistory, type HistoryRequest } from "./client-history.ts";
+import { createClientHistory, type HistoryRequest } from "./client-history.ts";
 import { type PluginEvent, recordPluginEvents } from "./plugin-sessions.ts";
 
 /** What install writes into a plugin file for the hooks. */
@@ -64,19 +64,22 @@ export interface LeftOutImages {
 /** Replaces an image that is left out. */
 export const imageNote = "[An image was here. Only the newest images are sent. Call the tool again to see it.]";
 
-export interface InClientOptions {
+/** The longest that a client waits for us. */
+const patienceMs = 50;
+
+export function createInClient({
+  client,
+  settings,
+  openStore,
+  waitMs,
+}: {
   readonly client: string;
   readonly settings: HookSettings;
   openStore(): Promise<Store>;
   /** The longest that a hook may take.
    *  @default 50, and 900 for the first request of a session */
   readonly waitMs?: number | undefined;
-}
-
-/** The longest that a client waits for us. */
-const patienceMs = 50;
-
-export function createInClient({ client, settings, openStore, waitMs }: InClientOptions): InClient {
+}): InClient {
   let opened: Promise<Store> | undefined;
   const store = (): Promise<Store> => {
     opened ??= openStore();
@@ -127,7 +130,7 @@ export function createInClient({ client, settings, openStore, waitMs }: InClient
         const { callId, tool, input, text, shareOfLimit } = call;
         if (compacted.has(call.sessionId)) await forgetContext(call.sessionId, session);
         const together = findCalls(call.sessionId).end(callId);
-        session.lateAt = lateAt;
+        session.late.at = lateAt;
         const admitted = await intake.admit({ callId, tool, input, text, shareOfLimit, ...together });
         const isEdited = admitted.edit !== "none";
         const savedTokens = isEdited ? Math.max(0, count(text) - admitted.tokens) : 0;
@@ -170,23 +173,18 @@ function createCallFinder(): (sessionId: string) => ParallelCalls {
   };
 }
 
-interface ClientSession {
-  /** When the intake gives up the next result. The client has taken its own text by then, and may have cut it. */
-  lateAt: number;
-  readonly intake: Intake;
-  readonly history: ClientHistory | undefined;
-  count(text: string): number;
-}
+type ClientSession = Awaited<ReturnType<typeof openSession>>;
 
-async function openSession(sessionId: string, store: Store, settings: HookSettings): Promise<ClientSession> {
+async function openSession(sessionId: string, store: Store, settings: HookSettings) {
   const { maxResultTokens, deltas, trim } = settings;
   const counter = await createCounter("auto");
+  /** When the intake gives up the next result. The client has taken its own text by then, and may have cut it. */
+  const late = { at: 0 };
   const patience = (): Promise<void> =>
-    new Promise((resolve) => setTimeout(resolve, Math.max(0, session.lateAt - performance.now())).unref());
+    new Promise((resolve) => setTimeout(resolve, Math.max(0, late.at - performance.now())).unref());
   const intake = await createIntake({ counter, store, sessionId, maxResultTokens, deltas, patience });
   const history = trim === undefined ? undefined : await createClientHistory({ store, sessionId, intake, trim });
-  const session: ClientSession = { lateAt: 0, intake, history, count: counter.count };
-  return session;
+  return { late, intake, history, count: counter.count };
 }
 
 /** Returns undefined if the work takes longer. */

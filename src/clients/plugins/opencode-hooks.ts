@@ -16,17 +16,12 @@ interface ToolCall {
   readonly callID: string;
 }
 
-/** A tool's answer: `output` of opencode's own tools, `content` of an MCP server's. */
-interface ToolAnswer {
-  output?: unknown;
-  content?: unknown;
-}
-
 type Hook<Input, Output = unknown> = (input: Input, output: Output) => Promise<void>;
 
 export interface OpenCodeHooks {
   readonly "tool.execute.before": Hook<ToolCall, { readonly args?: unknown }>;
-  readonly "tool.execute.after": Hook<ToolCall & { readonly args?: unknown }, ToolAnswer>;
+  /** A tool's answer: `output` of opencode's own tools, `content` of an MCP server's. */
+  readonly "tool.execute.after": Hook<ToolCall & { readonly args?: unknown }, { output?: unknown; content?: unknown }>;
   readonly "experimental.chat.messages.transform": Hook<unknown, { messages: OpenCodeMessage[] }>;
   readonly "experimental.chat.system.transform": Hook<Fields, { system: string[] }>;
   readonly "shell.env": Hook<Fields, { env: Record<string, string> }>;
@@ -99,7 +94,9 @@ export function openCodeHooks({ begin, admit, endTurn, trim, forget, trims, with
     }),
     event: quietly(async ({ event: { type, properties } }) => {
       const { sessionID } = asFields(properties);
-      if (typeof sessionID === "string" && forgettingEvents.has(type)) await forget(sessionID);
+      // After these, earlier results may not be in the context any more: compaction and undo.
+      const isForgetting = ["session.compacted", "message.removed", "message.part.removed"].includes(String(type));
+      if (typeof sessionID === "string" && isForgetting) await forget(sessionID);
     }),
   };
 }
@@ -114,13 +111,6 @@ function quietly<Input, Output>(hook: Hook<Input, Output>): Hook<Input, Output> 
     }
   };
 }
-
-/** Events after which earlier results may not be in the context any more: compaction and undo. */
-const forgettingEvents: ReadonlySet<unknown> = new Set([
-  "session.compacted",
-  "message.removed",
-  "message.part.removed",
-]);
 
 /** opencode cuts the answer of an MCP server after our hook, by bytes and by lines (1.18). */
 function measureServerShare(text: string): number {

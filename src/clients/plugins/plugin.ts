@@ -110,16 +110,17 @@ export interface PluginChange {
   readonly problem?: ContextError | undefined;
 }
 
-export interface ChangeSettings {
-  readonly action: "install" | "uninstall";
-  readonly place: PluginPlace;
-  readonly settings: PluginSettings;
-  readonly dryRun: boolean;
-}
-
 /** Installs or removes a plugin and reports each file. Changes nothing if one of the files cannot be changed: half a
  *  plugin could make the client load somebody else's files next to it. */
-export async function changePlugin(client: PluginClient, options: ChangeSettings): Promise<PluginChange[]> {
+export async function changePlugin(
+  client: PluginClient,
+  options: {
+    readonly action: "install" | "uninstall";
+    readonly place: PluginPlace;
+    readonly settings: PluginSettings;
+    readonly dryRun: boolean;
+  },
+): Promise<PluginChange[]> {
   const { action, place, settings, dryRun } = options;
   const { root, env } = place;
   const plugin = `the plugin of ${client.id}`;

@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import { type Fields, messageOf } from "../../core/text/index.ts";
+import { type Fields, isPlainObject, messageOf, readJson } from "../../core/text/index.ts";
 import type { PluginTool } from "./plugin.ts";
 
 interface ServeOptions {
@@ -39,7 +39,7 @@ async function* readLines(source: AsyncIterable<Buffer>): AsyncGenerator<string>
 
 /** Returns undefined for notifications and for what is no request. */
 async function answer(line: string, options: ServeOptions): Promise<string | undefined> {
-  const { id, method, params = {} } = parseLine(line);
+  const { id, method, params = {} } = readJson(line, isPlainObject) ?? {};
   if (id === undefined || typeof method !== "string") return undefined;
   const reply = (body: object): string => JSON.stringify({ jsonrpc: "2.0", id, ...body });
   try {
@@ -49,14 +49,6 @@ async function answer(line: string, options: ServeOptions): Promise<string | und
   } catch (error) {
     const text = `plimsoll: ${messageOf(error)}`;
     return reply({ result: { isError: true, content: [{ type: "text", text }] } });
-  }
-}
-
-function parseLine(line: string): Fields {
-  try {
-    return Object(JSON.parse(line)) as Fields;
-  } catch {
-    return {};
   }
 }
 

@@ -2,7 +2,7 @@
  *  never lets a call pass because something about the money is not known: then it asks and says why. */
 import { join } from "node:path";
 import { ContextError } from "../../core/errors.ts";
-import { countNoun, type Fields, formatNumber, messageOf, printable } from "../../core/text/index.ts";
+import { countNoun, formatNumber, isPlainObject, messageOf, printable, readJson } from "../../core/text/index.ts";
 import { type Config, configDirectory, type Environment, loadConfig, shownPath } from "../../host/index.ts";
 import { mayConfigure, readSpend, type Spend } from "../../recordings/index.ts";
 
@@ -23,10 +23,18 @@ export async function guardCall(input: string, place: GuardPlace): Promise<objec
   const { env } = place;
   let verdict: Verdict;
   try {
-    const hook = parseInput(input);
+    // A broken input cannot hide a guard: the folder of the process may have one too.
+    const hook = readJson(input, isPlainObject) ?? {};
     const cwd = env.CLAUDE_PROJECT_DIR || String(hook.cwd ?? place.cwd);
     if (!mayConfigure("guard", cwd, env)) return undefined;
-    verdict = await judgeSpend(hook.transcript_path, { ...place, cwd });
+    const here = { ...place, cwd };
+    const { guard, prices } = (await loadConfig(here)).values;
+    if (guard.session_usd === undefined && guard.day_usd === undefined) return undefined;
+    const { transcript_path: transcript } = hook;
+    verdict =
+      typeof transcript === "string"
+        ? verdictOn(await readSpend({ transcript, env, now: place.now, prices }), guard, here)
+        : askBecause("the client did not name the transcript of the session", here);
   } catch (error) {
     const isConfig = error instanceof ContextError && error.code === "invalid_config" && error.file !== undefined;
     verdict = askBecause(messageOf(error), place, isConfig ? `repair ${error.file}` : undefined);
@@ -44,15 +52,6 @@ export async function guardCall(input: string, place: GuardPlace): Promise<objec
   };
 }
 
-/** A broken input cannot hide a guard: the folder of the process may have one too. */
-function parseInput(input: string): Fields {
-  try {
-    return Object(JSON.parse(input)) as Fields;
-  } catch {
-    return {};
-  }
-}
-
 /** Claude Code 2.1.325 sets 0 for `-p` and for the SDK, and 1 on a terminal. Older versions only say how they were
  *  started. */
 function isAttended({
@@ -60,13 +59,6 @@ function isAttended({
   CLAUDE_CODE_ENTRYPOINT: entry = "cli",
 }: Environment): boolean {
   return attended === undefined ? !entry.startsWith("sdk") : attended !== "0";
-}
-
-async function judgeSpend(transcript: unknown, place: GuardPlace): Promise<Verdict> {
-  const { guard, prices } = (await loadConfig(place)).values;
-  if (guard.session_usd === undefined && guard.day_usd === undefined) return {};
-  if (typeof transcript !== "string") return askBecause("the client did not name the transcript of the session", place);
-  return verdictOn(await readSpend({ transcript, env: place.env, now: place.now, prices }), guard, place);
 }
 
 /** Returns the verdict on what was spent. A limit is reached when the sum is as large. */

@@ -2,7 +2,12 @@ import { type ContextError, usageError } from "../errors.ts";
 import { formatNumber } from "./wording.ts";
 
 /** Reads the value of an option that takes a whole number. */
-export function wholeNumber(value: string, option: string, least: number): number {
+export function wholeNumber<Value extends string | undefined>(
+  value: Value,
+  option: string,
+  least: number,
+): number | Extract<Value, undefined> {
+  if (value === undefined) return value as Extract<Value, undefined>;
   const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
   if (Number.isSafeInteger(number) && number >= least) return number;
   throw usageError(`--${option} is "${value}"`, `Use a whole number of at least ${least}.`);

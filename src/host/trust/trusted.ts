@@ -237,8 +237,9 @@ function formatPlace({ file, line }: PowerfulSetting, { cwd, env }: CallPlace): 
   return `${printable(shownPath(file, cwd, env))}:${line}`;
 }
 
-/** Prints one note with the settings that are left out. */
-export function noteLeftOut(settings: readonly PowerfulSetting[], call: NotedCaller): void {
+/** Prints one note with the settings that are left out, or only with those of `key`. */
+export function noteLeftOut(leftOut: readonly PowerfulSetting[], call: NotedCaller, key?: string): void {
+  const settings = leftOut.filter((setting) => key === undefined || setting.key === key);
   if (settings.length === 0) return;
   const named = settings.map((setting) => `${setting.key} (${formatPlace(setting, call)})`).join(", ");
   call.output.note(

@@ -111,7 +111,7 @@ export interface AgentChoice {
 
 /** Returns the command line of a preset, or the given command with its model. */
 export function agentCommand(choice: AgentChoice): string {
-  const { agent, command, model, allow = "edit", budgetUsd, args = [] } = choice;
+  const { agent = "", command, model, allow = "edit", budgetUsd, args = [] } = choice;
   const reason = model === undefined ? undefined : explainOption(model);
   if (reason !== undefined) throw new ContextError("usage", `the model "${model}" ${reason}`);
   if (command?.includes("{model}")) {
@@ -121,7 +121,12 @@ export function agentCommand(choice: AgentChoice): string {
     });
   }
   if (command !== undefined) return command;
-  const preset = findPreset(agent ?? "");
+  const preset = Object.hasOwn(agentPresets, agent) ? agentPresets[agent] : undefined;
+  if (preset === undefined) {
+    const names = Object.keys(agentPresets);
+    const hint = [didYouMean(agent, names), `Choose from ${names.join(", ")}.`].filter(Boolean).join(" ");
+    throw new ContextError("usage", `unknown agent "${agent}"`, { hint });
+  }
   const values: Readonly<Record<string, string | undefined>> = {
     model: model && quote(model),
     // Claude Code takes no exponent.
@@ -134,14 +139,6 @@ export function agentCommand(choice: AgentChoice): string {
     .replace(/ ?\[([^\]]*)\{(\w+)\}\]/g, (_, before: string, name: string) =>
       values[name] === undefined ? "" : ` ${before}${values[name]}`,
     );
-}
-
-/** Returns a preset by its name. Throws with the known names if there is none. */
-function findPreset(name: string): AgentPreset {
-  if (Object.hasOwn(agentPresets, name)) return agentPresets[name]!;
-  const names = Object.keys(agentPresets);
-  const hint = [didYouMean(name, names), `Choose from ${names.join(", ")}.`].filter(Boolean).join(" ");
-  throw new ContextError("usage", `unknown agent "${name}"`, { hint });
 }
 
 /** Returns why a value is refused: an agent could read it as an option. Returns undefined for any other value. */

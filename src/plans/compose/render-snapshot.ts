@@ -180,42 +180,6 @@ function renderConventions(files: readonly ConventionsFile[], omitted: number): 
   ].join("\n\n");
 }
 
-interface Structure {
-  /** Renders as much of the tree as fits, in a fence, and how much is left out. */
-  fit(limit: SectionLimit): FittedSection;
-  /** Only how much is left out: with a heading, or as one line. */
-  readonly least: readonly FittedSection[];
-}
-
-function createStructure(paths: readonly string[]): Structure {
-  const view = createTreeView(paths);
-  const none = view.render(0);
-  const least = [renderStructure(none), none.marker].map((text) => ({ text, omitted: none.omitted }));
-  return {
-    least: view.steps === 0 ? [] : least,
-    fit({ limit, tokensWith }) {
-      if (view.steps === 0) return { text: "", omitted: 0 };
-      const tokensAt = (steps: number): number => tokensWith(renderStructure(view.render(steps)));
-      // A tree of 64 steps is small in any useful budget.
-      const steps = findLargest({ limit, largest: view.steps, first: 64, tokensAt });
-      const tree = view.render(steps);
-      const fits = steps > 0 || tokensAt(0) <= limit;
-      return { text: fits ? renderStructure(tree) : "", omitted: tree.omitted };
-    },
-  };
-}
-
-function renderStructure({ lines, omitted, marker }: RenderedTree): string {
-  const notes = omitted === 0 ? [] : [marker];
-  if (lines.length === 0) return ["## Structure", "", ...notes].join("\n");
-  // Longer than any run of backticks, so that no name can close the fence.
-  let longestRun = 2;
-  for (const line of lines)
-    if (line.includes("```")) for (const [run] of line.matchAll(/`+/g)) longestRun = Math.max(longestRun, run.length);
-  const fence = "`".repeat(longestRun + 1);
-  return ["## Structure", "", fence, ...lines, ...notes, fence].join("\n");
-}
-
 interface FittedSection {
   /** Empty if nothing of it fits. */
   readonly text: string;
@@ -243,27 +207,17 @@ export function leaveOutConventions(
   return { scan: { ...scan, conventions: [line, ...others] }, leftOut };
 }
 
-export interface RenderedTree {
-  readonly lines: readonly string[];
-  /** Entries down to `usualDepth` that are not shown, and those that are never shown because the root has too many.
-   *  Deeper entries do not count. */
-  readonly omitted: number;
-  /** A line that says how many entries are omitted. */
-  readonly marker: string;
-}
-
 /** How deep every folder is shown, and how deep folders with code are if there is room. */
 const [usualDepth, maxDepth] = [3, 8];
 
 /** A folder with more entries stays closed. */
 const maxInFolder = 20;
 
+type Structure = ReturnType<typeof createStructure>;
+
 /** Creates the tree of a snapshot. Each step shows more of it: first one entry of the root, then the content of one
  *  folder, level by level, then deeper folders with code. */
-function createTreeView(paths: readonly string[]): {
-  readonly steps: number;
-  render(steps: number): RenderedTree;
-} {
+function createStructure(paths: readonly string[]) {
   const root = emptyFolder();
   for (const path of paths) addPath(root, path);
   // The root is never closed, but it must leave room for other text. Roots of real projects have fewer entries.
@@ -277,15 +231,41 @@ function createTreeView(paths: readonly string[]): {
   const neverShown = countEntries(root) - entries.length;
   const total = countEntries(root) + usual.reduce((sum, { children }) => sum + children.length, 0);
   const allUsual = entries.length + usual.length;
+  const largest = allUsual + deep.length;
+  const render = (steps: number) => {
+    const open = steps - entries.length;
+    const lines = renderEntries(entries.slice(0, steps), "", (entry) => order.get(entry)! < open);
+    // Entries down to `usualDepth` that are not shown, and those that are never shown because the root has too many.
+    // Deeper entries do not count.
+    const omitted = steps >= allUsual ? neverShown : total - lines.length;
+    const marker = `[... truncated, ${describeCount(omitted)} omitted]`;
+    return { text: renderStructure(lines, omitted === 0 ? [] : [marker]), omitted, marker };
+  };
+  const { text: heading, marker, omitted } = render(0);
   return {
-    steps: allUsual + deep.length,
-    render: (steps) => {
-      const open = steps - entries.length;
-      const lines = renderEntries(entries.slice(0, steps), "", (entry) => order.get(entry)! < open);
-      const omitted = steps >= allUsual ? neverShown : total - lines.length;
-      return { lines, omitted, marker: `[... truncated, ${describeCount(omitted)} omitted]` };
+    /** Only how much is left out: with a heading, or as one line. */
+    least: largest === 0 ? [] : [heading, marker].map((text) => ({ text, omitted })),
+    /** Renders as much of the tree as fits, in a fence, and how much is left out. */
+    fit({ limit, tokensWith }: SectionLimit): FittedSection {
+      if (largest === 0) return { text: "", omitted: 0 };
+      const tokensAt = (steps: number) => tokensWith(render(steps).text);
+      // A tree of 64 steps is small in any useful budget.
+      const steps = findLargest({ limit, largest, first: 64, tokensAt });
+      const fitted = render(steps);
+      const fits = steps > 0 || tokensAt(0) <= limit;
+      return { text: fits ? fitted.text : "", omitted: fitted.omitted };
     },
   };
+}
+
+function renderStructure(lines: readonly string[], notes: readonly string[]): string {
+  if (lines.length === 0) return ["## Structure", "", ...notes].join("\n");
+  // Longer than any run of backticks, so that no name can close the fence.
+  let longestRun = 2;
+  for (const line of lines)
+    if (line.includes("```")) for (const [run] of line.matchAll(/`+/g)) longestRun = Math.max(longestRun, run.length);
+  const fence = "`".repeat(longestRun + 1);
+  return ["## Structure", "", fence, ...lines, ...notes, fence].join("\n");
 }
 
 interface Entry {

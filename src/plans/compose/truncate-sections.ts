@@ -18,8 +18,8 @@ import {
 export function createSectionsLayer(text: string, measure: Measure): PromptLayer {
   const whole = readWhole(text, measure);
   // A layer that fits whole is never parsed.
-  let cutter: Cutter | undefined;
-  const open = (): Cutter => {
+  let cutter: ReturnType<typeof createCutter> | undefined;
+  const open = () => {
     cutter ??= createCutter(withoutEdges(text), measure);
     return cutter;
   };
@@ -34,12 +34,7 @@ export function createSectionsLayer(text: string, measure: Measure): PromptLayer
   };
 }
 
-interface Cutter {
-  readonly least: number;
-  cut(limit: number): FittedLayer;
-}
-
-function createCutter(text: string, measure: Measure): Cutter {
+function createCutter(text: string, measure: Measure) {
   const { counter } = measure;
   const sections = readSections(text);
   const items = sections.reduce((sum, { itemStarts }) => sum + itemStarts.length, 0);
@@ -55,7 +50,7 @@ function createCutter(text: string, measure: Measure): Cutter {
   return {
     // The lines that count missing items are worth more than prior work.
     least: stages[firstItems]!.least(),
-    cut(limit) {
+    cut(limit: number): FittedLayer {
       const index = stages.findIndex(({ least }) => least() <= limit);
       const overflow = overflowOf(index, limit);
       const facts = { truncated: true, isBelowLeast: index === -1 || index > firstItems, overflow };
@@ -76,25 +71,20 @@ function tokensOfDiscoveries(text: string, stage: Stage, counter: Counter): numb
   return Math.min(tokens, countUpTo(counter, whole, tokens));
 }
 
-interface Stage {
-  /** Tokens that remain when this stage removes all it may; may be infinite above the whole budget. */
-  least(): number;
-  renderAt(number: number): RenderedSections;
-  renderWithin(limit: number): RenderedSections;
-}
+type Stage = ReturnType<typeof createStage>;
 
-function createStage(step: Step, sectioned: SectionedText, { counter, maxTokens }: Measure): Stage {
-  const { most, keptAt } = step;
-  const renderAt = (number: number): RenderedSections => renderSections(sectioned, keptAt(number));
+function createStage({ most, keptAt }: Step, sectioned: SectionedText, { counter, maxTokens }: Measure) {
+  const renderAt = (number: number) => renderSections(sectioned, keptAt(number));
   let tokens: number | undefined;
   return {
     renderAt,
+    /** Tokens that remain when this stage removes all it may; may be infinite above the whole budget. */
     least() {
       tokens ??= countUpTo(counter, renderAt(0).text, maxTokens);
       return tokens;
     },
-    renderWithin(limit) {
-      const tokensAt = (number: number): number => countUpTo(counter, renderAt(number).text, limit);
+    renderWithin(limit: number) {
+      const tokensAt = (number: number) => countUpTo(counter, renderAt(number).text, limit);
       return renderAt(findLargest({ limit, largest: most, first: limit * 4, tokensAt }));
     },
   };
@@ -126,7 +116,7 @@ function stepsOf(sectioned: SectionedText): Step[] {
   };
   return [
     itemsStep(sectioned, { group: others, shown: sections, least: 1 }),
-    firstItemsStep(sectioned, { group: others, shown: sections, bare: bareOther }),
+    firstItemsStep(sectioned, others, bareOther),
     {
       most: others.length,
       keptAt: (notes) => ({ sections, itemsOf: bareOther, hasNote: ({ place }) => place < notes }),
@@ -143,50 +133,41 @@ function stepsOf(sectioned: SectionedText): Step[] {
   ];
 }
 
-interface FirstItems {
-  readonly group: readonly Section[];
-  readonly shown: readonly Section[];
-  bare(section: Section): number;
-}
-
-/** Keeps the first item of as many sections as fit, the shortest items first. */
-function firstItemsStep(sectioned: SectionedText, { group, shown, bare }: FirstItems): Step {
+/** Keeps the first item of as many sections of the group as fit, the shortest items first. */
+function firstItemsStep(sectioned: SectionedText, group: readonly Section[], bare: (section: Section) => number): Step {
+  /** The rank of each section by the length of its heading and first item. */
   let ranks: Uint32Array | undefined;
-  const rankOf = ({ place }: Section): number => {
-    ranks ??= ranksOf(group);
-    return ranks[place]!;
+  const rank = () => {
+    const length = ({ start, end, itemStarts }: Section) => (itemStarts[1] ?? end) - start;
+    const sorted = group.toSorted((one, two) => length(one) - length(two) || one.place - two.place);
+    const ranked = new Uint32Array(group.length);
+    for (const [index, { place }] of sorted.entries()) ranked[place] = index;
+    return ranked;
   };
   return {
     most: group.length,
     keptAt: (count) => ({
-      sections: shown,
+      sections: sectioned.sections,
       itemsOf(section) {
-        if (section.isDiscovery || rankOf(section) >= count) return bare(section);
+        if (section.isDiscovery) return bare(section);
+        ranks ??= rank();
+        if (ranks[section.place]! >= count) return bare(section);
         return itemsWithin(sectioned, section, { maxLength: 0, least: 1 });
       },
     }),
   };
 }
 
-/** Returns the rank of each section by the length of its heading and first item. */
-function ranksOf(group: readonly Section[]): Uint32Array {
-  const lengthOf = ({ start, end, itemStarts }: Section): number => (itemStarts[1] ?? end) - start;
-  const ranks = new Uint32Array(group.length);
-  const sorted = group.toSorted((one, two) => lengthOf(one) - lengthOf(two) || one.place - two.place);
-  for (const [rank, { place }] of sorted.entries()) ranks[place] = rank;
-  return ranks;
-}
-
-interface Group {
-  readonly group: readonly Section[];
-  readonly shown: readonly Section[];
-  /** Items that each section keeps in any case. */
-  readonly least: 0 | 1;
-}
-
 /** Limits all sections of the group to the same number of characters, so that the longest one is cut next, or the
- *  last of equals. */
-function itemsStep(sectioned: SectionedText, { group, shown, least }: Group): Step {
+ *  last of equals. Each section keeps `least` items in any case. */
+function itemsStep(
+  sectioned: SectionedText,
+  {
+    group,
+    shown,
+    least,
+  }: { readonly group: readonly Section[]; readonly shown: readonly Section[]; readonly least: 0 | 1 },
+): Step {
   const longest = group.reduce((most, { start, end }) => Math.max(most, end - start), 0);
   const gives = group[0]?.isDiscovery;
   return {
@@ -202,15 +183,14 @@ function itemsStep(sectioned: SectionedText, { group, shown, least }: Group): St
   };
 }
 
-interface Limit {
-  readonly counter: Counter;
-  readonly limit: number;
-}
-
 /** If no item fits, shows the beginning of the first one. It still counts as omitted. */
 function withFirstItem(
   { text, bare }: RenderedSections,
-  { sectioned, counter, limit }: Limit & { readonly sectioned: SectionedText },
+  {
+    sectioned,
+    counter,
+    limit,
+  }: { readonly sectioned: SectionedText; readonly counter: Counter; readonly limit: number },
 ): string {
   if (bare === undefined) return text;
   const [start, end = bare.section.end] = bare.section.itemStarts;
@@ -249,7 +229,7 @@ export interface Section {
 function readSections(text: string): Section[] {
   const sections: Section[] = [];
   const places = { discoveries: 0, others: 0 };
-  const reader: Reader = { section: noSection(), parent: "", ...atHeading };
+  const reader: Reader = { section: { ...noSection, itemStarts: [] }, parent: "", ...atHeading };
   const close = (): void => {
     const { section, groupStart } = reader;
     if (section.end === section.start) return;
@@ -293,28 +273,21 @@ interface Reader {
 
 const atHeading = { groupStart: undefined, inComment: false, hasText: false } as const;
 
-function noSection(): MutableSection {
-  const [noun, isDiscovery] = ["items", false];
-  return { start: 0, headingEnd: 0, end: 0, noun, isDiscovery, index: 0, place: 0, itemStarts: [] };
-}
+const noSection = { start: 0, headingEnd: 0, end: 0, noun: "items", isDiscovery: false, index: 0, place: 0 } as const;
 
-type Heading = Pick<BodyLine, "text" | "line" | "level">;
-
-function openSection(reader: Reader, { text, line: { start, end }, level }: Heading): void {
+function openSection(reader: Reader, { text, line: { start, end }, level }: Omit<BodyLine, "kind">): void {
   const heading = text.slice(start, end);
-  // Text in brackets, such as counts, does not describe the sections below.
-  if (level === 2) reader.parent = withoutBrackets(heading);
+  // Text in brackets, such as counts, does not describe the sections below. Nothing after the last closing bracket is
+  // searched, so that each opening one is not searched to the end of the heading.
+  if (level === 2) {
+    const closing = heading.lastIndexOf(")") + 1;
+    reader.parent = heading.slice(0, closing).replaceAll(/\([^)]*\)/g, "") + heading.slice(closing);
+  }
   const isDiscovery = discovery.test(heading) || discovery.test(reader.parent);
   const noun = nouns.find(([pattern]) => pattern.test(heading))?.[1] ?? (isDiscovery ? "discoveries" : "items");
   Object.assign(reader, atHeading);
-  reader.section = { start, headingEnd: end, end, noun, isDiscovery, index: 0, place: 0, itemStarts: [] };
-}
-
-/** Skips everything after the last closing bracket, so that each opening one is not searched to the end of the
- *  heading. */
-function withoutBrackets(heading: string): string {
-  const end = heading.lastIndexOf(")") + 1;
-  return heading.slice(0, end).replaceAll(/\([^)]*\)/g, "") + heading.slice(end);
+  const places = { start, headingEnd: end, end };
+  reader.section = { ...noSection, ...places, noun, isDiscovery, itemStarts: [] };
 }
 
 const discovery = /discover/i;
@@ -403,7 +376,8 @@ function renderSections({ text, items }: SectionedText, kept: KeptSections): Ren
   const parts = sections.map((section) => {
     const count = itemsOf(section);
     const isNoted = hasNote(section);
-    const part = partOf(text, section, { count, isNoted });
+    const isWhole = count === section.itemStarts.length;
+    const part = isWhole ? text.slice(section.start, section.end) : `${shorten(text, section, { count, isNoted })}\n\n`;
     omitted -= count;
     if (count === 0 && isNoted && section.itemStarts.length > 0)
       bare ??= { section, at: length + part.lastIndexOf(noteOf(section, 0)) };
@@ -418,21 +392,19 @@ function marker(omitted: number): string {
   return `[... truncated, ${omitted} items omitted]`;
 }
 
-interface ItemLimit {
-  /** In characters, heading included. */
-  readonly maxLength: number;
-  /** Items that are kept in any case. @default 0 */
-  readonly least?: 0 | 1;
-}
-
-/** Returns how many items a section keeps. The line about missing items must be shorter than they are, so a few more
- *  items are removed for it, or none if that cannot help. */
-function itemsWithin({ text }: SectionedText, section: Section, { maxLength, least = 0 }: ItemLimit): number {
+/** Returns how many items a section keeps within `maxLength` characters, heading included: `least` in any case. The line
+ *  about missing items must be shorter than they are, so a few more items are removed for it, or none if that cannot
+ *  help. */
+function itemsWithin(
+  { text }: SectionedText,
+  section: Section,
+  { maxLength, least = 0 }: { readonly maxLength: number; readonly least?: 0 | 1 },
+): number {
   const { itemStarts, start, end } = section;
   if (itemStarts.length <= least || end - start <= maxLength) return itemStarts.length;
   const whole = text.slice(start, end).trimEnd().length;
   let kept = Math.max(least, lastAtMost(itemStarts, start + maxLength));
-  while (kept >= least && shortened(text, section, { count: kept, isNoted: true }).length >= whole) kept--;
+  while (kept >= least && shorten(text, section, { count: kept, isNoted: true }).length >= whole) kept--;
   return kept >= least ? kept : itemStarts.length;
 }
 
@@ -447,18 +419,12 @@ function lastAtMost(starts: readonly number[], place: number): number {
   return Math.max(0, low - 1);
 }
 
-interface KeptItems {
-  readonly count: number;
-  /** Whether a line says how many are missing. */
-  readonly isNoted: boolean;
-}
-
-function partOf(text: string, section: Section, kept: KeptItems): string {
-  if (kept.count === section.itemStarts.length) return text.slice(section.start, section.end);
-  return `${shortened(text, section, kept)}\n\n`;
-}
-
-function shortened(text: string, section: Section, { count, isNoted }: KeptItems): string {
+/** Keeps the first `count` items of a section. If `isNoted`, a line says how many are missing. */
+function shorten(
+  text: string,
+  section: Section,
+  { count, isNoted }: { readonly count: number; readonly isNoted: boolean },
+): string {
   const { start, headingEnd, itemStarts } = section;
   const beginning = text.slice(start, count === 0 ? headingEnd : itemStarts[count]!).trimEnd();
   return [beginning, isNoted ? noteOf(section, count) : ""].filter((part) => part !== "").join("\n");

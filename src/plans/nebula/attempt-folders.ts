@@ -89,14 +89,17 @@ export interface RunsPlace {
   readonly env: Environment;
 }
 
+function isAttemptOf(folder: string | undefined, { directory, storeFile, env }: RunsPlace): folder is string {
+  return folder !== undefined && openAttempts(runKey(directory, storeFile), env).isOwn(folder);
+}
+
 /** Returns the file with the output of a failed agent, by its stream. Empty if it printed nothing, or if the folder
  *  is not an attempt. */
 export function findOutputFile(
   attemptFolder: string | undefined,
-  { directory, storeFile, env }: RunsPlace,
+  place: RunsPlace,
 ): { readonly [Name in OutputName]?: string } {
-  const attempts = openAttempts(runKey(directory, storeFile), env);
-  if (attemptFolder === undefined || !attempts.isOwn(attemptFolder)) return {};
+  if (!isAttemptOf(attemptFolder, place)) return {};
   try {
     const attempt = openAttempt(attemptFolder);
     const stdout = attempt.readOutput("stdout", { maxBytes: defaultAgentLimits.maxOutputBytes });
@@ -115,12 +118,8 @@ export interface AttemptOutput {
 }
 
 /** Opens the output of an attempt. Returns undefined if the folder is not an attempt of these runs. */
-export function openAttemptOutput(
-  attemptFolder: string | undefined,
-  { directory, storeFile, env }: RunsPlace,
-): AttemptOutput | undefined {
-  const attempts = openAttempts(runKey(directory, storeFile), env);
-  if (attemptFolder === undefined || !attempts.isOwn(attemptFolder)) return undefined;
+export function openAttemptOutput(attemptFolder: string | undefined, place: RunsPlace): AttemptOutput | undefined {
+  if (!isAttemptOf(attemptFolder, place)) return undefined;
   const attempt = openAttempt(attemptFolder);
   return {
     read: (name, start) => attempt.readOutput(name, { start, maxBytes: defaultAgentLimits.maxOutputBytes }),

@@ -10,7 +10,15 @@ import type { SettledOptions } from "./application.ts";
 import type { Attempts } from "./attempt-folders.ts";
 import { isDeadHere, leasedRecord, leaseOf, lostLeases, type OwnRun, otherLeases } from "./leases.ts";
 import { type Nebula, type Phase, withDependents } from "./nebula.ts";
-import { type Lease, type NebulaRecord, type OpenNebulaRecord, runOf, writeAnswer } from "./nebula-record.ts";
+import {
+  type Lease,
+  mapRuns,
+  type NebulaRecord,
+  type OpenNebulaRecord,
+  type PhaseRun,
+  runOf,
+  writeAnswer,
+} from "./nebula-record.ts";
 import { renderTask, withoutClaims } from "./phase-prompt.ts";
 import { freshRecord, resetRecord, resumedRecord } from "./record-changes.ts";
 import { existsError } from "./shared-branch.ts";
@@ -49,7 +57,12 @@ export async function beginRun(nebula: Nebula, place: RunPlace): Promise<Beginni
   let admission = await admitRun(nebula, place);
   const continues = options.resume || admission.joins;
   const found = await record.read();
-  const before = found && resetRecord(dropForeignAttempts(found, place), again);
+  const before =
+    found &&
+    resetRecord(
+      mapRuns(found, (run) => dropForeignAttempt(run, place)),
+      again,
+    );
   checkOnly(nebula, before, options);
   if (!admission.joins) await reportChanges(nebula, before, options);
   const adopted = await adoptRunning(nebula, continues ? before : undefined, place);
@@ -87,24 +100,17 @@ export async function beginRun(nebula: Nebula, place: RunPlace): Promise<Beginni
   return { record: begun, adopted, joins: admission.joins };
 }
 
-interface Admission {
-  /** Runs that have ended without giving up their lease. */
-  readonly dead: readonly string[];
-  /** Whether other runs are alive. */
-  readonly joins: boolean;
-  /** Runs that are alive. */
-  readonly live: readonly string[];
-}
-
-/** Finds out who works on the nebula. Throws if this run must not join them. */
-async function admitRun(nebula: Nebula, { record, options, own, hasBranch, signal }: RunPlace): Promise<Admission> {
+/** Finds out who works on the nebula: `live` runs, and `dead` ones that have ended without giving up their lease. Throws if
+ *  this run must not join the live ones. */
+async function admitRun(nebula: Nebula, { record, options, own, hasBranch, signal }: RunPlace) {
   const current = (await record.read()) ?? freshRecord(undefined, nebula);
-  const leases = otherLeases(current, own.id);
+  const dead: string[] = [];
   const live: [id: string, lease: Lease][] = [];
-  for (const [id, lease] of leases) {
-    if (!isDeadHere(lease, own) && (await isRunAlive([id, lease], { record, options, signal }))) live.push([id, lease]);
+  for (const [id, lease] of otherLeases(current, own.id)) {
+    const isAlive = !isDeadHere(lease, own) && (await isRunAlive([id, lease], { record, options, signal }));
+    if (isAlive) live.push([id, lease]);
+    else dead.push(id);
   }
-  const ids = new Set(live.map(([id]) => id));
   for (const [, lease] of live) requireSharing(nebula, lease, { own, options });
   if (options.resume && current.remote !== undefined && own.remote === undefined) {
     const hint = `Use --worktrees --remote ${current.remote}, or leave --resume out to start again.`;
@@ -114,7 +120,7 @@ async function admitRun(nebula: Nebula, { record, options, own, hasBranch, signa
     throw existsError(nameBranches(nebula.name).branch, own.remote!);
   for (const [, { machine }] of live)
     options.onEvent({ event: "notice", message: `joins the run that ${machine.name} is working on` });
-  return { dead: leases.flatMap(([id]) => (ids.has(id) ? [] : id)), joins: live.length > 0, live: [...ids] };
+  return { dead, joins: live.length > 0, live: live.map(([id]) => id) };
 }
 
 /** Whether a run is alive. If its lease looks expired, waits for a renewal as long as the lease lasts, because the
@@ -166,17 +172,10 @@ function checkOnly({ phases }: Nebula, before: NebulaRecord | undefined, { only 
   }
 }
 
-/** Drops attempt folders from the record that this program did not create on this machine. */
-function dropForeignAttempts(
-  record: NebulaRecord,
-  { attempts, own }: Pick<RunPlace, "attempts" | "own">,
-): NebulaRecord {
-  const phases = Object.entries(record.phases).map(([id, { attemptFolder, ...run }]) => {
-    const isHere = run.machine === undefined || run.machine.id === own.machine.id;
-    const isOwn = attemptFolder !== undefined && isHere && attempts.isOwn(attemptFolder);
-    return [id, isOwn ? { ...run, attemptFolder } : run];
-  });
-  return { ...record, phases: Object.fromEntries(phases) };
+/** Drops an attempt folder that this program did not create on this machine. */
+function dropForeignAttempt({ attemptFolder, ...run }: PhaseRun, { attempts, own }: RunPlace): PhaseRun {
+  const isHere = run.machine === undefined || run.machine.id === own.machine.id;
+  return attemptFolder !== undefined && isHere && attempts.isOwn(attemptFolder) ? { ...run, attemptFolder } : run;
 }
 
 /** Returns the ids of phases in the record that are no longer in the nebula. */

@@ -7,9 +7,8 @@ export {
   planPrompt,
   reportStates,
 } from "./apply-nebula.ts";
-export { type AttemptOutput, findAttempts, findOutputFile, openAttemptOutput } from "./attempt-folders.ts";
+export { type AttemptOutput, findOutputFile, openAttemptOutput } from "./attempt-folders.ts";
 export { changeFabric, readFabric } from "./change-fabric.ts";
-export { diffWork } from "./diff-work.ts";
 export { type LoadedNebula, loadNebula, type NebulaProblem } from "./load-nebula.ts";
 export { groupWaves, type Nebula, type Phase, withDependents } from "./nebula.ts";
 export { nebulaKey, storedKey } from "./nebula-key.ts";
@@ -21,5 +20,6 @@ export {
   pruneNebulas,
   readAnswer,
 } from "./nebula-record.ts";
+export { diffWork } from "./open-git.ts";
 export { renderTask } from "./phase-prompt.ts";
 export { dollars } from "./spending.ts";

@@ -2,7 +2,7 @@
  *  belongs to the run that has claimed it, until the phase ends or the run is lost. */
 import { basename } from "node:path";
 import { isAlive, type Machine, ownIdentity } from "../../host/index.ts";
-import { type Lease, type NebulaRecord, type PhaseRun, runOf } from "./nebula-record.ts";
+import { type Lease, mapRuns, type NebulaRecord, type PhaseRun, runOf } from "./nebula-record.ts";
 
 /** A run of a nebula on this machine. */
 export interface OwnRun {
@@ -109,9 +109,4 @@ function withoutClaim({ claimedBy: _, ...run }: PhaseRun): PhaseRun {
 function withoutLeases({ leases = {}, ...record }: NebulaRecord, runs: readonly string[]): NebulaRecord {
   const left = Object.entries(leases).filter(([id]) => !runs.includes(id));
   return left.length === 0 ? record : { ...record, leases: Object.fromEntries(left) };
-}
-
-function mapRuns(record: NebulaRecord, map: (run: PhaseRun, id: string) => PhaseRun): NebulaRecord {
-  const phases = Object.entries(record.phases).map(([id, run]) => [id, map(run, id)]);
-  return { ...record, phases: Object.fromEntries(phases) };
 }

@@ -68,7 +68,12 @@ export async function loadNebula(directory: string): Promise<LoadedNebula> {
     ...drafts.flatMap((draft) => draft.problems),
     ...checked.problems,
     ...agentSettings.flatMap(checkOption),
-  ].sort(compareProblems);
+  ].sort(
+    (one, two) =>
+      compareText(one.file, two.file) ||
+      one.line - two.line ||
+      compareText(`${one.rule}\n${one.message}`, `${two.rule}\n${two.message}`),
+  );
   const limits = [manifest, ...drafts].flatMap((each) => each.limits).filter(({ value }) => value !== 0);
   const loaded = { directory: absolute, phases: drafts.length, problems, agentSettings, limits };
   if (problems.some(({ severity }) => severity === "error")) return loaded;
@@ -116,32 +121,22 @@ async function readPhases(
     if (!name.endsWith(".md") || name.startsWith(".")) continue;
     const file = join(directory, name);
     const read = readForeignText(file, { within: root });
-    if (!("text" in read)) problems.push(describeUnreadable(file, read.reason));
+    if (!("text" in read)) {
+      // A folder is only a warning, because it cannot be a phase.
+      const isFolder = read.reason === "is a directory";
+      problems.push({
+        file,
+        line: 1,
+        severity: isFolder ? "warning" : "error",
+        rule: "unreadable-file",
+        message: isFolder ? "is a directory, so it is left out: phases are files" : `cannot be read: ${read.reason}`,
+      });
+    }
     // A README.md is a phase only if it has front matter.
     else if (!/^readme\.md$/i.test(name) || read.text.trimStart().startsWith("+++"))
       drafts.push(await parsePhaseFile(read.text, file));
   }
   return { drafts, problems };
-}
-
-/** A folder is only a warning, because it cannot be a phase. */
-function describeUnreadable(file: string, reason: string): ContentProblem {
-  const isFolder = reason === "is a directory";
-  return {
-    file,
-    line: 1,
-    severity: isFolder ? "warning" : "error",
-    rule: "unreadable-file",
-    message: isFolder ? "is a directory, so it is left out: phases are files" : `cannot be read: ${reason}`,
-  };
-}
-
-function compareProblems(one: ContentProblem, two: ContentProblem): number {
-  return (
-    compareText(one.file, two.file) ||
-    one.line - two.line ||
-    compareText(`${one.rule}\n${one.message}`, `${two.rule}\n${two.message}`)
-  );
 }
 
 function assemble(

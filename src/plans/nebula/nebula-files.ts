@@ -22,7 +22,7 @@ const time = z
   .string()
   .regex(/^(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$/, 'a time such as "90s", "5m" or "1h30m"');
 
-const manifestSchema: z.ZodType<ManifestFile> = z.strictObject({
+const manifestSchema = z.strictObject({
   nebula: z.strictObject({
     name: z.string(),
     // Carried:
@@ -81,26 +81,7 @@ const manifestSchema: z.ZodType<ManifestFile> = z.strictObject({
   dependencies: z.strictObject({ requires_beads: texts.optional(), requires_nebulae: texts.optional() }).optional(),
 });
 
-/** The keys of nebula.toml that have an effect or that programs read. */
-export interface ManifestFile {
-  nebula: { name: string; description?: string | undefined };
-  defaults?: Partial<Pick<PhaseFile, "type" | "priority" | "labels" | "assignee">> | undefined;
-  execution?:
-    | {
-        max_workers?: number | undefined;
-        max_context_tokens?: number | undefined;
-        gate?: PhaseFile["gate"];
-        model?: string | undefined;
-        allow?: Allow | undefined;
-        max_budget_usd?: number | undefined;
-      }
-    | undefined;
-  context?:
-    | { working_dir?: string | undefined; goals?: string[] | undefined; constraints?: string[] | undefined }
-    | undefined;
-  /** Has no effect; only checked for mistakes. */
-  dependencies?: { requires_beads?: string[] | undefined; requires_nebulae?: string[] | undefined } | undefined;
-}
+type ManifestFile = z.infer<typeof manifestSchema>;
 
 const phaseSchema: z.ZodType<PhaseFile> = z.strictObject({
   id: z.string(),

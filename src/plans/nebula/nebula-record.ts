@@ -203,6 +203,12 @@ export function runOf({ phases }: Pick<NebulaRecord, "phases">, id: string): Pha
   return Object.hasOwn(phases, id) ? phases[id] : undefined;
 }
 
+/** Changes the runs of all phases. */
+export function mapRuns(record: NebulaRecord, map: (run: PhaseRun, id: string) => PhaseRun): NebulaRecord {
+  const phases = Object.entries(record.phases).map(([id, run]) => [id, map(run, id)]);
+  return { ...record, phases: Object.fromEntries(phases) };
+}
+
 /**
  * Returns the fabric of a record together with the states of its phases, as `renderFabric` takes it.
  *
@@ -338,11 +344,8 @@ function findProblem(record: Fields | undefined): string | undefined {
 
 const answerCollection = "nebula-answers";
 
-export interface AnswerPlace {
-  /** The nebula's. */
-  readonly key: string;
-  readonly phase: string;
-}
+/** The nebula's key, and the id of a phase. */
+type AnswerPlace = Readonly<Record<"key" | "phase", string>>;
 
 /** Stores the answer of a phase for the phases that depend on it, or deletes it if it is undefined. */
 export async function writeAnswer(

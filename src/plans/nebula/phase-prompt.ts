@@ -64,7 +64,9 @@ export async function parseFabricBlock(answer: string): Promise<FabricBlocks> {
     taken.push(block);
     reports.push(report);
   }
-  const facts = { problems: describeProblems(problems), rest: removeBlocks(answer, taken) };
+  const starts = [0, ...taken.map(({ end }) => end)];
+  const rest = starts.map((start, index) => answer.slice(start, taken[index]?.start)).join("");
+  const facts = { problems: describeProblems(problems), rest: taken.length === 0 ? answer : rest.trimEnd() };
   if (reports.length === 0) return facts;
   const report = {
     entanglements: reports.flatMap(({ entanglements = [] }) => entanglements),
@@ -132,15 +134,6 @@ function describeProblems(problems: readonly ReportProblem[]): string[] {
 function cutLongText(message: string): string {
   const { text, omitted } = cutText(message, 240);
   return omitted === 0 ? text : `${text}…`;
-}
-
-function removeBlocks(answer: string, blocks: readonly Block[]): string {
-  if (blocks.length === 0) return answer;
-  const starts = [0, ...blocks.map(({ end }) => end)];
-  return starts
-    .map((start, index) => answer.slice(start, blocks[index]?.start))
-    .join("")
-    .trimEnd();
 }
 
 /** The content of the block that shows an agent how to report. */

@@ -180,13 +180,13 @@ function isWhole(value: string): boolean {
 }
 
 /** Lines of a fabric block that are read together. */
-export interface ReportPiece {
+interface ReportPiece {
   /** Number of the first line, from 1. */
   readonly line: number;
   readonly lines: string[];
 }
 
-export interface ReportSection {
+interface ReportSection {
   readonly key: string;
   /** The line of the key, and all lines up to the first entry. */
   readonly head: ReportPiece;
@@ -228,21 +228,10 @@ function addLine({ head, entries }: ReportSection, text: string, line: number): 
 
 // Reading of a block that is not YAML, entry by entry, so that one mistake does not lose the other entries.
 
-/** The result of reading YAML. */
-interface Reading {
-  readonly input: unknown;
-  readonly problems: readonly ReportProblem[];
-  lineOf(path: readonly PropertyKey[]): number;
-}
+type ReadYaml = Awaited<ReturnType<typeof loadYaml>>["readYaml"];
+type ReadEntries = ReturnType<typeof readEntries>;
 
-interface ReadEntries extends Reading {
-  /** Whether the entry could not be read. It still keeps its index in its list. */
-  isUnread(path: readonly PropertyKey[]): boolean;
-}
-
-type ReadYaml = (text: string) => Reading;
-
-function readEntries(block: string, readYaml: ReadYaml): ReadEntries {
+function readEntries(block: string, readYaml: ReadYaml) {
   const { sections, strays } = splitBlock(block);
   const problems = strays.map((line) => ({ line, message: "text before the first key is ignored" }));
   const lists = new Map<string, Slot[]>();
@@ -260,10 +249,11 @@ function readEntries(block: string, readYaml: ReadYaml): ReadEntries {
   const values = [...lists].map(([key, slots]) => [key, slots.map(({ value }) => value)]);
   return {
     input: Object.fromEntries([...values, ...others]),
-    problems,
-    lineOf: (path) =>
+    problems: problems as readonly ReportProblem[],
+    lineOf: (path: readonly PropertyKey[]) =>
       slotAt(path)?.lineOf(path.slice(2)) ?? sections.find(({ key }) => key === path[0])?.head.line ?? 1,
-    isUnread: (path) => slotAt(path)?.problem !== undefined,
+    /** Whether the entry could not be read. It still keeps its index in its list. */
+    isUnread: (path: readonly PropertyKey[]) => slotAt(path)?.problem !== undefined,
   };
 }
 

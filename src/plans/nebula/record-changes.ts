@@ -13,27 +13,30 @@ import {
   type PhaseState,
 } from "../compose/index.ts";
 import type { Nebula, Phase } from "./nebula.ts";
-import { type AttemptRecord, type NebulaRecord, type PhaseRun, runOf } from "./nebula-record.ts";
+import { type AttemptRecord, mapRuns, type NebulaRecord, type PhaseRun, runOf } from "./nebula-record.ts";
 
 const unstarted = { state: "waiting", attempts: 0, promptTokens: 0, seconds: 0 } as const;
 
 /** Starts from the beginning. Keeps what people added to the fabric and drops what phases reported. */
 export function freshRecord(record: NebulaRecord | undefined, nebula: Nebula): NebulaRecord {
   const phases = nebula.phases.map(({ id, title }) => [id, { title, ...unstarted }]);
-  const fabric = record?.fabric ?? emptyFabric;
-  const isOfPerson = ({ from }: { readonly from: string }) => from === person;
   return {
     version: 1,
     name: nebula.name,
     directory: nebula.directory,
     phases: Object.fromEntries(phases),
-    fabric: {
-      entanglements: fabric.entanglements.filter(isOfPerson),
-      claims: fabric.claims.filter(({ owner }) => owner === person),
-      discoveries: fabric.discoveries.filter(isOfPerson),
-      notes: fabric.notes.filter(isOfPerson),
-      lastIds: fabric.lastIds,
-    },
+    fabric: filterReports(record?.fabric ?? emptyFabric, (reporter) => reporter === person),
+  };
+}
+
+/** Keeps what some reporters added to the fabric. */
+function filterReports(fabric: Fabric, isKept: (reporter: string) => boolean): Fabric {
+  return {
+    ...fabric,
+    entanglements: fabric.entanglements.filter(({ from }) => isKept(from)),
+    claims: fabric.claims.filter(({ owner }) => isKept(owner)),
+    discoveries: fabric.discoveries.filter(({ from }) => isKept(from)),
+    notes: fabric.notes.filter(({ from }) => isKept(from)),
   };
 }
 
@@ -65,19 +68,12 @@ export function resumedRecord(
  *  because limits count all attempts. */
 export function resetRecord(record: NebulaRecord, ids: ReadonlySet<string>): NebulaRecord {
   if (ids.size === 0) return record;
-  const phases = Object.entries(record.phases).map(([id, run]): [string, PhaseRun] => {
+  const fabric = filterReports(record.fabric, (reporter) => !ids.has(reporter));
+  const reset = mapRuns(record, (run, id) => {
     const { title, attempts, history } = run;
-    return [id, ids.has(id) ? { ...unstarted, title, attempts, ...(history !== undefined && { history }) } : run];
+    return ids.has(id) ? { ...unstarted, title, attempts, ...(history !== undefined && { history }) } : run;
   });
-  const { fabric } = record;
-  const isKept = ({ from }: { readonly from: string }) => !ids.has(from);
-  const kept = {
-    entanglements: fabric.entanglements.filter(isKept),
-    claims: fabric.claims.filter(({ owner }) => !ids.has(owner)),
-    discoveries: fabric.discoveries.filter(isKept),
-    notes: fabric.notes.filter(isKept),
-  };
-  return { ...record, phases: Object.fromEntries(phases), fabric: { ...fabric, ...kept } };
+  return { ...reset, fabric };
 }
 
 /** Removes claims of the last attempt's scope that are no longer in the scope. Keeps what its agent claimed. */

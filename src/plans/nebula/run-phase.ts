@@ -221,10 +221,9 @@ async function followPhase(phase: Phase, agent: FollowedAgent, application: Appl
       onEvent({ event: "shown", phase: phase.id, folder: findFolder(phase, application), base: bases.get(phase.id) });
     return acceptPhase(phase, end, application);
   }
-  if (end.outcome !== "interrupted")
-    return recordFailure(phase, { ...pickFacts(end), error: describeFailure(end) }, application);
+  if (end.outcome !== "interrupted") return recordFailure(phase, { ...end, error: describeFailure(end) }, application);
   // An interrupted phase waits for the next run.
-  await recordEnd(phase, { ...pickFacts(end), state: "waiting", error: end.error }, application);
+  await recordEnd(phase, { ...end, state: "waiting" }, application);
   return application.schedule.hold(phase.id);
 }
 
@@ -280,7 +279,7 @@ export async function followAdopted(phase: Phase, agent: AdoptedAgent, applicati
   const followed = { ...agent, attemptFolder };
   if (!wasMissed || end.outcome === "completed") return followPhase(phase, followed, application);
   const { end: missed } = await settleEnd(phase, followed, application);
-  await recordEnd(phase, { ...pickFacts(missed), state: "waiting", error: missed.error }, application);
+  await recordEnd(phase, { ...missed, state: "waiting" }, application);
   schedule.again(phase.id);
 }
 
@@ -293,7 +292,7 @@ export async function reviewAgain(phase: Phase, application: Application): Promi
   return acceptPhase(phase, { outcome: "completed", answer, seconds, usage, costUsd }, application);
 }
 
-type Answered = EndFacts & Pick<AgentEnd, "answer">;
+type Answered = Pick<AgentEnd, "outcome" | "seconds" | "usage" | "costUsd" | "answer">;
 
 /** Completes a phase, after a person has approved its work if its gate is `review`. */
 async function acceptPhase(phase: Phase, end: Answered, application: Application): Promise<void> {
@@ -302,7 +301,7 @@ async function acceptPhase(phase: Phase, end: Answered, application: Application
   const work = { folder: findFolder(phase, application), base: bases.get(id), answer: end.answer };
   if (gate !== "review") return recordCompleted(phase, end, application);
   // Recorded first: a kill during the question must not run the phase again.
-  await recordEnd(phase, { ...pickFacts(end), state: "waiting", awaits: "review" }, application);
+  await recordEnd(phase, { ...end, state: "waiting", awaits: "review" }, application);
   if (await options.approve(phase, work)) return recordCompleted(phase, end, application);
   onEvent({ event: "held", phase: id, gate });
   schedule.hold(id);
@@ -314,13 +313,13 @@ async function recordCompleted(phase: Phase, end: Answered, application: Applica
   const refusal = await keepWork(phase, application);
   if (refusal !== undefined) {
     if (!(await isOurs(phase, application))) return giveUp(phase, application);
-    return recordFailure(phase, { ...pickFacts(end), outcome: "failed", error: refusal }, application);
+    return recordFailure(phase, { ...end, outcome: "failed", error: refusal }, application);
   }
   const blocks = await parseFabricBlock(end.answer);
   const report = noteProblems(blocks, phase.id);
   const isResolving = (report.resolved ?? []).length > 0;
   const known = isResolving ? ((await application.record.read())?.fabric.discoveries ?? []) : [];
-  const isRecorded = await recordEnd(phase, { ...pickFacts(end), state: "completed", report }, application);
+  const isRecorded = await recordEnd(phase, { ...end, state: "completed", report }, application);
   if (!isRecorded) return giveUp(phase, application);
   await application.worktrees?.close(phase);
   schedule.end(phase.id, "completed");
@@ -408,12 +407,6 @@ function describeFailure({ error = "The agent failed.", hint, stderr, answer }: 
 
 type Ended = Omit<End, "date"> & { readonly state: "completed" | "failed" | "waiting" };
 
-type EndFacts = Pick<AgentEnd, "outcome" | "seconds" | "usage" | "costUsd">;
-
-function pickFacts({ outcome, seconds, usage, costUsd }: EndFacts): EndFacts {
-  return { outcome, seconds, usage, costUsd };
-}
-
 /** Records the end of a phase, and reports it. Returns false, and does neither, if another run has taken the phase. */
 async function recordEnd(phase: Phase, end: Ended, application: Application): Promise<boolean> {
   const date = new Date().toISOString().slice(0, 10);
@@ -423,7 +416,7 @@ async function recordEnd(phase: Phase, end: Ended, application: Application): Pr
   // A person is asked about the work next.
   if (end.awaits !== undefined) return true;
   const { state, seconds, error, usage, costUsd } = end;
-  const { outcome, attemptFolder } = runOf(after, phase.id) ?? {};
+  const { outcome, attemptFolder, promptTokens = 0 } = runOf(after, phase.id) ?? {};
   const { options, sources, onEvent } = application;
   const place = { ...options, directory: sources.nebula.directory };
   onEvent({
@@ -432,7 +425,7 @@ async function recordEnd(phase: Phase, end: Ended, application: Application): Pr
     state,
     ...(outcome !== undefined && { outcome }),
     seconds,
-    promptTokens: readCounts(after, phase.id).promptTokens,
+    promptTokens,
     ...(usage !== undefined && { usage }),
     ...(costUsd !== undefined && { costUsd }),
     error,

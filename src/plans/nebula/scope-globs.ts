@@ -31,8 +31,6 @@ const slash = 0x2f;
 const everything: CharacterSet = [[0, last]];
 const notSlash: CharacterSet = complement([[slash, slash]]);
 
-const anything: GlobState = { moves: [{ characters: everything, to: 0 }], skips: [], accepts: true };
-
 type Token =
   | { readonly kind: "one"; readonly characters: CharacterSet; readonly literal?: string }
   /** Inside a segment; whole segments; everything below, starting with a slash. */
@@ -49,6 +47,7 @@ function compileGlob({ text, descends }: PlainPattern): ScopeGlob {
   const prefix = literalText(tokens.slice(0, firstWild === -1 ? undefined : firstWild));
   const isPath = firstWild === -1 || tokens[firstWild]?.kind === "below";
   const matchesAll = text === "" || text === "**";
+  const anything: GlobState = { moves: [{ characters: everything, to: 0 }], skips: [], accepts: true };
   return {
     states: matchesAll ? [anything] : createStates(tokens),
     prefix,
@@ -85,16 +84,9 @@ function bracketSet(part: string): CharacterSet {
     ranges.push([inside[at]!, inside[isRange ? at + 2 : at]!]);
     if (isRange) at += 2;
   }
-  return isNegated ? complement([...ranges, [slash, slash]]) : withoutSlash(ranges);
-}
-
-function withoutSlash(ranges: CharacterSet): CharacterSet {
-  return ranges.flatMap(([from, to]) =>
-    notSlash.flatMap(([low, high]) => {
-      const part: [number, number] = [Math.max(from, low), Math.min(to, high)];
-      return part[0] > part[1] ? [] : [part];
-    }),
-  );
+  // No bracket matches a slash.
+  const outside = complement([...ranges, [slash, slash]]);
+  return isNegated ? outside : complement([...complement(ranges), [slash, slash]]);
 }
 
 function complement(ranges: CharacterSet): CharacterSet {
@@ -110,27 +102,26 @@ function complement(ranges: CharacterSet): CharacterSet {
 
 function createStates(tokens: readonly Token[]): GlobState[] {
   const states: GlobState[] = [];
-  for (const [index, token] of tokens.entries())
-    states.push(...statesFor(token, states.length, index === tokens.length - 1));
-  if (tokens.at(-1)?.kind !== "below") states.push({ moves: [], skips: [], accepts: true });
-  return states;
-}
-
-/** Creates the states of one token. The first has the number `at`; the next token starts after them. */
-function statesFor(token: Token, at: number, isLast: boolean): GlobState[] {
-  const state = (moves: Move[], skips: number[] = [], accepts = false): GlobState => ({
-    moves,
-    skips,
-    accepts,
-  });
-  if (token.kind === "one") return [state([{ characters: token.characters, to: at + 1 }])];
-  if (token.kind === "star") return [state([{ characters: notSlash, to: at }], [at + 1])];
-  const toSlash = { characters: [[slash, slash]] as CharacterSet };
-  if (token.kind === "segments") {
-    const within = { characters: notSlash, to: at + 1 };
-    return [state([within], [at + 2]), state([within, { ...toSlash, to: at }])];
+  const add = (moves: Move[], skips: number[] = [], accepts = false) => states.push({ moves, skips, accepts });
+  const onSlash: CharacterSet = [[slash, slash]];
+  for (const [index, token] of tokens.entries()) {
+    // The token's first state. The next token starts after its last one.
+    const at = states.length;
+    const next = at + 1;
+    if (token.kind === "one") add([{ characters: token.characters, to: next }]);
+    else if (token.kind === "star") add([{ characters: notSlash, to: at }], [next]);
+    else if (token.kind === "segments") {
+      const within = { characters: notSlash, to: next };
+      add([within], [at + 2]);
+      add([within, { characters: onSlash, to: at }]);
+    } else {
+      const isLast = index === tokens.length - 1;
+      add([{ characters: onSlash, to: next }], [], isLast);
+      add([{ characters: everything, to: next }], [], isLast);
+    }
   }
-  return [state([{ ...toSlash, to: at + 1 }], [], isLast), state([{ characters: everything, to: at + 1 }], [], isLast)];
+  if (tokens.at(-1)?.kind !== "below") add([], [], true);
+  return states;
 }
 
 // From a written scope to plain globs: without braces, `./`, `//` and a trailing slash.

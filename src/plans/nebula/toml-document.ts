@@ -78,23 +78,19 @@ function readToml(toml: string, firstLine: number): { table: Table } | { problem
   try {
     const options = { integersAsBigInt: "asNeeded", maxDepth: maxLevels } as const;
     const table = parse(toml.replace(/^\uFEFF/, ""), options);
-    return isTooDeep(table) ? malformed(`nested too deeply: more than ${maxLevels} levels`) : { table };
+    // The parser does not limit dotted keys. Goes level by level, because recursion could overflow the stack.
+    let level: unknown[] = [table];
+    for (let depth = 0; level.length > 0; depth++) {
+      if (depth > maxLevels) return malformed(`nested too deeply: more than ${maxLevels} levels`);
+      level = level.flatMap((value) => (Array.isArray(value) || isTable(value) ? Object.values(value) : []));
+    }
+    return { table };
   } catch (error) {
     const { message, line = 1, column = 1 } = error as Error & { readonly line?: number; readonly column?: number };
     const [what = ""] = message.replace(/^Invalid TOML document: /, "").split("\n");
     const rest = (toml.split("\n")[line - 1] ?? "").slice(column - 1).trim();
     return malformed(`${what}${guessCause(what, rest)}`, line);
   }
-}
-
-/** The parser does not limit dotted keys. Goes level by level, because recursion could overflow the stack. */
-function isTooDeep(table: Table): boolean {
-  let level: unknown[] = [table];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxLevels) return true;
-    level = level.flatMap((value) => (Array.isArray(value) || isTable(value) ? Object.values(value) : []));
-  }
-  return false;
 }
 
 /** Explains the usual mistakes of people who know YAML better. `rest` is the line, starting at the mistake. */

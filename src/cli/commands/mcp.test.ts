@@ -6,9 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createOutput } from "../../host/index.ts";
 import type { Adapter } from "../../rules/index.ts";
 import { loadMcpInstall, readEmbeddedContent } from "../../rules/index.ts";
-import type { Call } from "../command.ts";
+import type { Call, CommandResult, OptionValues } from "../command.ts";
 import { mcpCommand } from "./mcp.ts";
-import { type InstallFlags, mcpInstall, mcpUninstall } from "./mcp-install.ts";
 
 const { runMcpInstall, runMcpUninstall } = await loadMcpInstall();
 
@@ -33,7 +32,7 @@ function adapter(id: string, place: string): void {
 }
 
 let stderr = "";
-function call(options: InstallFlags, folder = ""): Call<InstallFlags> {
+function call(options: Readonly<Record<string, unknown>>, folder = ""): Call {
   stderr = "";
   const stream = (write: (text: string) => void) => ({ write });
   const env = { HOME: join(base, "home"), PATH: "", XDG_STATE_HOME: join(base, "state") };
@@ -44,11 +43,15 @@ function call(options: InstallFlags, folder = ""): Call<InstallFlags> {
     }),
   };
   return {
-    ...{ arguments: [], options, cwd: join(base, "project", folder), env, commands: [] },
+    ...{ arguments: [], options: options as OptionValues, cwd: join(base, "project", folder), env, commands: [] },
     ...{ stdin: process.stdin, stdinKind: "other" },
     output: createOutput({ ...streams, env, json: false, quiet: false }),
   };
 }
+
+const run = (action: string) => (given: Call) =>
+  mcpCommand.run({ ...given, arguments: [action] }) as Promise<CommandResult>;
+const [mcpInstall, mcpUninstall] = [run("install"), run("uninstall")];
 
 const both = ["first", "second"];
 
@@ -164,7 +167,7 @@ test("without files of any tool in the project, the tools under HOME count", asy
 describe("with --wrap", () => {
   const json = `{\n  // mine\n  "mcpServers": {\n    "files": { "command": "npx", /* y */ "args": ["-y", "files", "."], "env": { "A": "b" } },\n    "bare":  {"command":"run"},\n    "web": { "type": "http", "url": "https://x.example/mcp" },\n  },\n}\n`;
   const toml = `[servers.files] # mine\ncommand = "npx"\nargs = [ "-y", # yes\n  "files" ]\n\n[servers.files.env]\nA = "b"\n\n[servers.bare]\ncommand = 'run'\n`;
-  const wrap = (names: readonly string[], more: InstallFlags = {}) =>
+  const wrap = (names: readonly string[], more: Readonly<Record<string, unknown>> = {}) =>
     mcpInstall(call({ tool: both, wrap: names, ...more }));
   beforeEach(() => {
     put("project/.first/mcp.json", json);
