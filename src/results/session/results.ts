@@ -86,24 +86,7 @@ export interface Delivery {
   open(id: string): Promise<Opened | ToolFailure>;
 }
 
-/** Delivers the results of one session. */
-export interface Deliveries {
-  /** Makes room for a call. Parallel calls share the room. */
-  beginCall(tool: string): CallShare;
-  deliver(delivery: Delivery): Promise<Delivered>;
-  /** Removes the oldest entries from the work log while it exceeds its limit. */
-  evict(): void;
-}
-
-export function createDeliveries(parts: SessionParts): Deliveries {
-  return {
-    beginCall: (tool) => beginCall(parts, tool),
-    deliver: (delivery) => deliver(parts, delivery),
-    evict: () => evict(parts, 0),
-  };
-}
-
-async function deliver(parts: SessionParts, delivery: Delivery): Promise<Delivered> {
+export async function deliver(parts: SessionParts, delivery: Delivery): Promise<Delivered> {
   const { tool, shownTokens } = delivery;
   let share = delivery.share;
   let takeBack: (() => void) | undefined;
@@ -123,7 +106,7 @@ async function deliver(parts: SessionParts, delivery: Delivery): Promise<Deliver
     };
     share.end();
     await parts.log.add(entry);
-    evict(parts, 0);
+    evict(parts);
     await parts.save();
     return outcome.delivered;
   } catch (error) {
@@ -134,7 +117,8 @@ async function deliver(parts: SessionParts, delivery: Delivery): Promise<Deliver
   }
 }
 
-function beginCall(parts: SessionParts, tool: string, maxTokens: number = Number.POSITIVE_INFINITY): CallShare {
+/** Makes room for a call. Parallel calls share the room. */
+export function beginCall(parts: SessionParts, tool: string, maxTokens: number = Number.POSITIVE_INFINITY): CallShare {
   const { tokens = Number.POSITIVE_INFINITY } = parts.pageLimit();
   evict(parts, parts.ledger.limits.tools[tool] ?? parts.ledger.limits.perToolCall);
   return parts.ledger.beginCall(tool, Math.min(maxTokens, tokens));
@@ -142,7 +126,7 @@ function beginCall(parts: SessionParts, tool: string, maxTokens: number = Number
 
 /** Removes the oldest entries from the work log while it exceeds its limit, or while less is available than needed. The
  *  store keeps them. */
-function evict({ ledger, log }: SessionParts, needed: number): void {
+export function evict({ ledger, log }: SessionParts, needed: number = 0): void {
   for (;;) {
     const tokens = log.tokens(ledger.isCurrent);
     ledger.record("history", tokens);
