@@ -11,15 +11,11 @@ import {
   readItems,
 } from "./render-page.ts";
 
-/** Makes pages from items that were read once. */
-export interface PageFitter {
-  /** Returns the largest page of whole items whose text, with its envelope, is within the allocation. If not even one
-   *  item fits, the page has a part of it. The allocation must not be larger than the one for which items were read. */
-  fit(options: PageOptions): Page;
-}
-
-/** Reads as many items as may fit. Rethrows an error that the source throws before its first item. */
-export async function readPage(source: PageSource, options: PageOptions): Promise<PageFitter> {
+/** Reads as many items as may fit, and returns a function that makes pages from them. It returns the largest page of
+ *  whole items whose text, with its envelope, is within the allocation. If not even one item fits, the page has a part of
+ *  it. The allocation must not be larger than the one for which items were read. Rethrows an error that the source throws
+ *  before its first item. */
+export async function readPage(source: PageSource, options: PageOptions): Promise<(options: PageOptions) => Page> {
   const { allocation, measure, form } = options;
   const none: ReadItems = { items: [], tokens: [], ended: true };
   const empty = { items: [], token: undefined, truncated: false, itemTokens: 0 };
@@ -28,22 +24,20 @@ export async function readPage(source: PageSource, options: PageOptions): Promis
   const frame = createDraft({ source: unread, read: none, options }).render(empty, "bare", 0);
   const read = await readItems(source.items, { room: allocation - measure(frame.text), measure, form });
   if (read.items.length === 0 && read.failure !== undefined) throw read.failure;
-  return {
-    fit: (sizes) => {
-      const draft = createDraft({ source, read, options: sizes });
-      if (draft.read.items.length === 0) {
-        // The offset is past the end, or there are no items.
-        const content = takeContent(draft, 0);
-        const fits = (detail: Detail): boolean => measureDraft(draft, content, detail) <= sizes.allocation;
-        return settlePage(draft, content, { detail: details.find(fits) ?? "bare", covered: 0 });
-      }
-      if (draft.source.start !== undefined) return fitPart(draft);
-      for (const detail of details) {
-        const page = fitItems(draft, detail);
-        if (page !== undefined) return page;
-      }
-      return fitPart(draft);
-    },
+  return (sizes) => {
+    const draft = createDraft({ source, read, options: sizes });
+    if (draft.read.items.length === 0) {
+      // The offset is past the end, or there are no items.
+      const content = takeContent(draft, 0);
+      const fits = (detail: Detail): boolean => measureDraft(draft, content, detail) <= sizes.allocation;
+      return settlePage(draft, content, { detail: details.find(fits) ?? "bare", covered: 0 });
+    }
+    if (draft.source.start !== undefined) return fitPart(draft);
+    for (const detail of details) {
+      const page = fitItems(draft, detail);
+      if (page !== undefined) return page;
+    }
+    return fitPart(draft);
   };
 }
 

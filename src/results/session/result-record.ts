@@ -49,36 +49,8 @@ interface ResultHeader extends ResultFacts {
 /** A line is longer only if an item is. Writing 100 MB at once would take several times as much memory. */
 const maxPartCharacters = 1_048_576;
 
-/** Writes and reads the records of results. */
-interface ResultRecords {
-  /** Writes the parts, if there are any, and returns the record. */
-  render(id: string, result: ResultToStore): Promise<string>;
-  /** Returns undefined if the record cannot be read. */
-  parse(record: string): ResultRecord | undefined;
-}
-
-interface ResultRecord {
-  readonly id: string;
-  /** Whether the result has parts. */
-  readonly isLarge: boolean;
-  /** Rejects if the fields are damaged. */
-  open(): Promise<StoredResult | "dropped">;
-}
-
-export function createResultRecords(parts: ResultParts): ResultRecords {
-  return {
-    render: (id, result) => renderResult(result, id, parts),
-    parse(record) {
-      const end = record.indexOf("\n");
-      const header = readJson(end < 0 ? record : record.slice(0, end), isHeader);
-      if (header === undefined) return undefined;
-      const isLarge = header.parts !== undefined;
-      return { id: header.id, isLarge, open: () => readResult(record, header, parts) };
-    },
-  };
-}
-
-async function renderResult(result: ResultToStore, id: string, parts: ResultParts): Promise<string> {
+/** Writes the parts, if there are any, and returns the record. */
+export async function renderResult(id: string, result: ResultToStore, parts: ResultParts): Promise<string> {
   const { fields, items, ...facts } = result;
   const lines = [JSON.stringify(fields), ...items.chunks];
   const header: ResultHeader = { id, ...facts, starts: items.starts };
@@ -112,7 +84,14 @@ const isHeader: ShapeCheck<ResultHeader> = objectOf(
   { total: isWhole, nextToken: isText, parts: objectOf({ firsts: listOf(isWhole), count: isWhole }) },
 );
 
-async function readResult(
+/** Returns undefined if the record cannot be read. */
+export function readHeader(record: string): ResultHeader | undefined {
+  const end = record.indexOf("\n");
+  return readJson(end < 0 ? record : record.slice(0, end), isHeader);
+}
+
+/** Rejects if the fields are damaged. */
+export async function openResult(
   record: string,
   { id, starts, parts: apart, ...facts }: ResultHeader,
   parts: ResultParts,
@@ -167,34 +146,6 @@ export async function chunkItems(
   items: AsyncIterable<unknown> | Iterable<unknown>,
   offset: number,
 ): Promise<ItemChunks> {
-  const writer = createWriter(offset);
-  try {
-    // Awaiting each of ten million lines would take longer than everything else.
-    if (isAsync(items)) for await (const item of items) writer.add(item);
-    else for (const item of items) writer.add(item);
-  } catch (failure) {
-    return { ...writer.end(), failure };
-  }
-  return writer.end();
-}
-
-/** Yields the items from that offset on. */
-async function* readItems(
-  starts: readonly number[],
-  offset: number,
-  readChunk: (index: number) => Promise<readonly unknown[]> | readonly unknown[],
-): AsyncGenerator<unknown> {
-  const first = Math.max(
-    0,
-    starts.findLastIndex((start) => start <= offset),
-  );
-  for (let chunk = first; chunk < starts.length; chunk += 1) {
-    const items = await readChunk(chunk);
-    yield* items.slice(Math.max(0, offset - starts[chunk]!));
-  }
-}
-
-function createWriter(offset: number) {
   const chunks: string[] = [];
   const starts: number[] = [];
   const first: unknown[] = [];
@@ -204,31 +155,37 @@ function createWriter(offset: number) {
     if (open.characters() > 0) chunks.push(open.toJson());
     open = createChunk();
   };
+  const add = (item: unknown): void => {
+    const json = typeof item === "string" ? undefined : plainItem(item).json;
+    const { length } = json ?? (item as string);
+    // Characters of JSON. A page of the usual size needs one or two chunks, and a result of 100 MB has 400.
+    const maxChunkCharacters = 262_144;
+    if (open.characters() > 0 && open.characters() + length > maxChunkCharacters) close();
+    if (open.characters() === 0) starts.push(offset + count);
+    if (starts.length === 1) first.push(item);
+    if (json === undefined) open.addString(item as string);
+    else open.addJson(json);
+    count += 1;
+  };
+  let failure: unknown;
+  try {
+    // Awaiting each of ten million lines would take longer than everything else.
+    if ((items as Partial<AsyncIterable<unknown>>)[Symbol.asyncIterator] !== undefined) {
+      for await (const item of items) add(item);
+    } else for (const item of items as Iterable<unknown>) add(item);
+  } catch (error) {
+    failure = error;
+  }
+  close();
   return {
-    add(item: unknown): void {
-      const json = typeof item === "string" ? undefined : plainItem(item).json;
-      const { length } = json ?? (item as string);
-      // Characters of JSON. A page of the usual size needs one or two chunks, and a result of 100 MB has 400.
-      const maxChunkCharacters = 262_144;
-      if (open.characters() > 0 && open.characters() + length > maxChunkCharacters) close();
-      if (open.characters() === 0) starts.push(offset + count);
-      if (starts.length === 1) first.push(item);
-      if (json === undefined) open.addString(item as string);
-      else open.addJson(json);
-      count += 1;
-    },
-    end(): ItemChunks {
-      close();
-      return {
-        chunks,
-        starts,
-        count,
-        async *items() {
-          // The items of the first chunk need not be parsed.
-          yield* first;
-          yield* readItems(starts.slice(1), 0, (chunk) => JSON.parse(chunks[chunk + 1]!) as unknown[]);
-        },
-      };
+    chunks,
+    starts,
+    count,
+    failure,
+    async *items() {
+      // The items of the first chunk need not be parsed.
+      yield* first;
+      yield* readItems(starts.slice(1), 0, (chunk) => JSON.parse(chunks[chunk + 1]!) as unknown[]);
     },
   };
 }
@@ -262,6 +219,18 @@ function createChunk() {
   };
 }
 
-function isAsync(items: AsyncIterable<unknown> | Iterable<unknown>): items is AsyncIterable<unknown> {
-  return typeof (items as Partial<AsyncIterable<unknown>>)[Symbol.asyncIterator] === "function";
+/** Yields the items from that offset on. */
+async function* readItems(
+  starts: readonly number[],
+  offset: number,
+  readChunk: (index: number) => Promise<readonly unknown[]> | readonly unknown[],
+): AsyncGenerator<unknown> {
+  const first = Math.max(
+    0,
+    starts.findLastIndex((start) => start <= offset),
+  );
+  for (let chunk = first; chunk < starts.length; chunk += 1) {
+    const items = await readChunk(chunk);
+    yield* items.slice(Math.max(0, offset - starts[chunk]!));
+  }
 }

@@ -195,10 +195,10 @@ async function buildSharedPage(
     };
   };
   const most = sized(Math.min(share.mostTokens, Math.max(leastAllocation, delivery.maxTokens ?? share.mostTokens)));
-  const read = await readPage(source, most);
-  const page = read.fit(most);
+  const fitPage = await readPage(source, most);
+  const page = fitPage(most);
   const granted = await share.settle(delivery.shownTokens ?? page.tokens, parts.patience);
-  return page.tokens <= granted || delivery.shownTokens !== undefined ? page : read.fit(sized(granted));
+  return page.tokens <= granted || delivery.shownTokens !== undefined ? page : fitPage(sized(granted));
 }
 
 async function buildFailure(
