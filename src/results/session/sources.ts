@@ -16,9 +16,9 @@ import {
   type SeenVersions,
 } from "./continuations.ts";
 import { plainItem, stoppedWarning } from "./envelope.ts";
+import { chunkItems } from "./item-chunks.ts";
 import type { Page, PageSource } from "./render-page.ts";
-import { chunkItems, type ResultToStore, type StoredResult } from "./result-record.ts";
-import type { StoredReference, StoredResults } from "./stored-results.ts";
+import type { ResultToStore, StoredReference, StoredResult, StoredResults } from "./stored-results.ts";
 
 export interface Opened {
   readonly source: PageSource;

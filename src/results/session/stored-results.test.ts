@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { caseCount } from "../../../test/case-count.ts";
 import { createMemoryStore, type Store } from "../../core/store/index.ts";
-import { chunkItems, type ResultToStore } from "./result-record.ts";
+import { chunkItems } from "./item-chunks.ts";
 import { resultId } from "./sample-tool.contract.ts";
-import { createStoredResults, resultCollection, type StoredResults } from "./stored-results.ts";
+import { createStoredResults, type ResultToStore, resultCollection, type StoredResults } from "./stored-results.ts";
 import { nameLogStream, openWorkLog } from "./work-log.ts";
 
 const limits = { steps: 10, characters: 1_000_000 };

@@ -6,6 +6,7 @@ import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import {
   createOriginalId,
+  isFields,
   isOriginalId,
   isText,
   isWhole,
@@ -14,17 +15,9 @@ import {
   readJson,
   type ShapeCheck,
 } from "../../core/text/index.ts";
-import type { ToolFailure } from "./budgeted-tool.ts";
+import type { ToolArguments, ToolFailure } from "./budgeted-tool.ts";
 import type { Position } from "./continuations.ts";
-import {
-  damagedResult,
-  openResult,
-  type ResultParts,
-  type ResultToStore,
-  readHeader,
-  renderResult,
-  type StoredResult,
-} from "./result-record.ts";
+import { type ItemChunks, readChunks } from "./item-chunks.ts";
 
 export interface StoredResults {
   /** Returns an id that no other call has, in this process or another. */
@@ -219,11 +212,12 @@ function explainMissing(id: string, why: "dropped" | undefined): ToolFailure {
 /** Oldest first. */
 type PartsList = readonly (readonly [id: string, characters: number, parts: number])[];
 
-/** `prefix` is the beginning of the keys. */
+/** The parts of results that are too large for one record. Together they have a maximum of characters. Above it, the
+ *  oldest results are dropped, never the newest one. `prefix` is the beginning of the keys. */
 function createResultParts(
   store: Store,
   { prefix, maxCharacters }: { readonly prefix: string; readonly maxCharacters: number },
-): ResultParts {
+) {
   const isPartsList: ShapeCheck<PartsList> = listOf(
     (each): each is PartsList[number] =>
       Array.isArray(each) && each.length === 3 && isText(each[0]) && isWhole(each[1]) && isWhole(each[2]),
@@ -247,7 +241,7 @@ function createResultParts(
     }
   };
   return {
-    async write(id, parts) {
+    async write(id: string, parts: readonly string[]): Promise<void> {
       const characters = parts.reduce((sum, part) => sum + part.length, 0);
       // Listed before they are written, so that the parts of a killed process are dropped later too.
       const gone = await changeList((before) => {
@@ -263,9 +257,131 @@ function createResultParts(
       await remove(gone);
       for (const [index, part] of parts.entries()) await store.put(resultCollection, keyOf(id, index), part);
     },
-    read: async (id, index) => (await store.get(resultCollection, keyOf(id, index)))?.value,
-    drop: async (id) => remove(await changeList((list) => list.filter(([each]) => each !== id))),
+    /** Returns undefined if the result was dropped. */
+    read: async (id: string, index: number): Promise<string | undefined> =>
+      (await store.get(resultCollection, keyOf(id, index)))?.value,
+    drop: async (id: string): Promise<void> => remove(await changeList((list) => list.filter(([each]) => each !== id))),
   };
+}
+
+// One stored result: lines of JSON in one record. They are a header, the fields, then chunks of items. For a large
+// result, the record has only the header, and the other lines are parts.
+
+/** A result without its fields and items. */
+interface ResultFacts {
+  readonly tool: string;
+  readonly args: ToolArguments;
+  readonly itemsName: string;
+  /** The offset of the first stored item. */
+  readonly offset: number;
+  readonly total?: number | undefined;
+  /** The token after the last stored item. */
+  readonly nextToken?: string | undefined;
+}
+
+export interface ResultToStore extends ResultFacts {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly items: Pick<ItemChunks, "chunks" | "starts">;
+}
+
+export interface StoredResult extends ResultFacts {
+  /** The JSON of `fields`. */
+  readonly fieldsText: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Yields the items from that offset on. */
+  items(offset: number): AsyncIterable<unknown>;
+}
+
+interface ResultHeader extends ResultFacts {
+  readonly id: string;
+  readonly starts: readonly number[];
+  /** The first part of each line, and the number of parts. Absent if the record has everything. */
+  readonly parts?: { readonly firsts: readonly number[]; readonly count: number } | undefined;
+}
+
+/** A line is longer only if an item is. Writing 100 MB at once would take several times as much memory. */
+const maxPartCharacters = 1_048_576;
+
+/** Writes the parts, if there are any, and returns the record. */
+async function renderResult(
+  id: string,
+  result: ResultToStore,
+  parts: ReturnType<typeof createResultParts>,
+): Promise<string> {
+  const { fields, items, ...facts } = result;
+  const lines = [JSON.stringify(fields), ...items.chunks];
+  const header: ResultHeader = { id, ...facts, starts: items.starts };
+  const characters = lines.reduce((sum, line) => sum + line.length, 0);
+  // A result up to this size is one record, which needs one write.
+  if (characters <= 65_536) return [JSON.stringify(header), ...lines].join("\n");
+  const pieces: string[] = [];
+  const firsts: number[] = [];
+  for (const line of lines) {
+    firsts.push(pieces.length);
+    const count = Math.ceil(line.length / maxPartCharacters);
+    pieces.push(
+      ...Array.from({ length: count }, (_, index) =>
+        line.slice(index * maxPartCharacters, (index + 1) * maxPartCharacters),
+      ),
+    );
+  }
+  await parts.write(id, pieces);
+  return JSON.stringify({ ...header, parts: { firsts, count: pieces.length } });
+}
+
+const isHeader: ShapeCheck<ResultHeader> = objectOf(
+  {
+    id: isText,
+    tool: isText,
+    args: isFields,
+    itemsName: isText,
+    offset: isWhole,
+    starts: listOf(isWhole),
+  },
+  { total: isWhole, nextToken: isText, parts: objectOf({ firsts: listOf(isWhole), count: isWhole }) },
+);
+
+/** Returns undefined if the record cannot be read. */
+function readHeader(record: string): ResultHeader | undefined {
+  const end = record.indexOf("\n");
+  return readJson(end < 0 ? record : record.slice(0, end), isHeader);
+}
+
+/** Rejects if the fields are damaged. */
+async function openResult(
+  record: string,
+  { id, starts, parts: apart, ...facts }: ResultHeader,
+  parts: ReturnType<typeof createResultParts>,
+): Promise<StoredResult | "dropped"> {
+  const lines = apart === undefined ? record.split("\n").slice(1) : [];
+  /** Returns undefined if a part of the line is missing. */
+  const readLine = async (index: number): Promise<string | undefined> => {
+    if (apart === undefined) return lines[index];
+    const { firsts, count } = apart;
+    const texts: string[] = [];
+    for (let part = firsts[index] ?? count; part < (firsts[index + 1] ?? count); part += 1) {
+      const text = await parts.read(id, part);
+      if (text === undefined) return undefined;
+      texts.push(text);
+    }
+    return texts.join("");
+  };
+  const fieldsText = await readLine(0);
+  if (fieldsText === undefined && apart !== undefined) return "dropped";
+  const fields = readJson(fieldsText, isFields);
+  if (fieldsText === undefined || fields === undefined) throw damagedResult(id, "its fields are damaged");
+  const readChunk = async (chunk: number): Promise<readonly unknown[]> => {
+    const items = readJson(await readLine(chunk + 1), (value) => Array.isArray(value));
+    if (items === undefined) throw damagedResult(id, `chunk ${chunk} of its items is missing or damaged`);
+    return items;
+  };
+  return { ...facts, fields, fieldsText, items: (offset) => readChunks(starts, offset, readChunk) };
+}
+
+function damagedResult(id: string, reason: string): ContextError {
+  return new ContextError("store_corrupt", `the stored result ${id} cannot be read: ${reason}`, {
+    hint: "Call the tool again.",
+  });
 }
 
 /** A page of a result that is already stored. */
