@@ -2,15 +2,7 @@
  *  one describes a tool, two call it. The list never changes, so the provider's prompt cache keeps matching. */
 import { didYouMean, isPlainObject, memberOf, messageOf, shorten } from "../../core/text/index.ts";
 import { createLineChannel } from "./line-stream.ts";
-import {
-  isModern,
-  parseRpcMessages,
-  type RpcMessage,
-  type RpcObject,
-  renderAnswer,
-  replaceAt,
-  type WrittenMessage,
-} from "./rpc-message.ts";
+import { isModern, parseRpcMessages, type RpcMessage, type RpcObject, renderAnswer, replaceAt } from "./rpc-message.ts";
 import type { ServerConnection } from "./server-connection.ts";
 
 /** Returns a connection whose list has only the fixed tools. `about` says whose tools they are, for the model. */
@@ -32,17 +24,17 @@ export function hideTools(inner: ServerConnection, about: string): ServerConnect
     const complete = isModern(request) ? { ...result, resultType: "complete" } : result;
     await toClient.push(renderAnswer(request.id, { result: complete }));
   };
-  const take = async ({ message, text }: WrittenMessage): Promise<void> => {
+  const take = async (message: RpcMessage): Promise<void> => {
     const { id, method, params } = message;
-    if (id === undefined) return underWay.delete(message.cancels ?? "") ? undefined : inner.send(text);
+    if (id === undefined) return underWay.delete(message.cancels ?? "") ? undefined : inner.send(message.text());
     if (method === "tools/list") {
       const complete = isModern(message) ? { resultType: "complete" } : {};
       return toClient.push(renderAnswer(id, { result: { tools: fixedTools(about), ...complete } }));
     }
-    if (method !== "tools/call") return inner.send(text);
+    if (method !== "tools/call") return inner.send(message.text());
     const args = isPlainObject(params?.arguments) ? params.arguments : {};
     // Finding a tool may wait for a server, and later messages do not wait for that.
-    void answer({ ...message, id, text, tool: String(params?.name), args });
+    void answer({ ...message, id, tool: String(params?.name), args });
   };
   void pump();
   return {
@@ -103,7 +95,6 @@ function fixedTools(about: string): object[] {
 
 interface LazyRequest extends RpcMessage {
   readonly id: string;
-  readonly text: string;
   readonly tool: string;
   readonly args: RpcObject;
 }
@@ -145,7 +136,8 @@ async function answerCall({ tool, args }: LazyRequest, tools: readonly HiddenToo
 }
 
 /** Returns the line of the same request for the tool itself. The arguments keep their bytes. */
-function asRealCall({ text, args }: LazyRequest): string {
+function asRealCall({ args, ...request }: LazyRequest): string {
+  const text = request.text();
   const params = memberOf(text, 0, "params")!.value;
   const outer = memberOf(text, params.start, "arguments")!.value;
   const inner = memberOf(text, outer.start, "arguments")?.value;
@@ -169,13 +161,13 @@ const listChanged = "notifications/tools/list_changed";
 
 /** Reads the server's list when it is first needed, and again after it has changed. */
 function createCatalog(send: ServerConnection["send"]) {
-  const asked = new Map<string, (answer: WrittenMessage) => void>();
+  const asked = new Map<string, (answer: RpcMessage) => void>();
   let lastId = 0;
   let known: Promise<readonly HiddenTool[]> | undefined;
-  const ask = async (cursor: unknown): Promise<WrittenMessage> => {
+  const ask = async (cursor: unknown): Promise<RpcMessage> => {
     lastId += 1;
     const id = `plimsoll-tools:${lastId}`;
-    const answer = new Promise<WrittenMessage>((resolve) => asked.set(JSON.stringify(id), resolve));
+    const answer = new Promise<RpcMessage>((resolve) => asked.set(JSON.stringify(id), resolve));
     const params = cursor === undefined ? {} : { cursor };
     await send(`${JSON.stringify({ jsonrpc: "2.0", id, method: "tools/list", params })}\n`);
     return answer;
@@ -186,7 +178,7 @@ function createCatalog(send: ServerConnection["send"]) {
     let pages = 0;
     // A server's list may never end.
     do {
-      const { result } = (await ask(cursor)).message;
+      const { result } = await ask(cursor);
       const found: unknown[] = Array.isArray(result?.tools) ? result.tools : [];
       for (const tool of found.filter(isPlainObject)) tools.push(readTool(tool));
       cursor = result?.nextCursor ?? undefined;
@@ -206,14 +198,12 @@ function createCatalog(send: ServerConnection["send"]) {
       const isChange =
         line.length < 1_000 &&
         line.includes(listChanged) &&
-        parseRpcMessages(line).every(({ message: { method } }) => method === listChanged);
+        parseRpcMessages(line).every(({ method }) => method === listChanged);
       if (isChange) known = undefined;
       if (isChange || asked.size === 0) return isChange;
-      const own = parseRpcMessages(line).find(
-        ({ message: { id, method } }) => method === undefined && asked.has(id ?? ""),
-      );
+      const own = parseRpcMessages(line).find(({ id, method }) => method === undefined && asked.has(id ?? ""));
       if (own === undefined) return false;
-      const { id = "" } = own.message;
+      const { id = "" } = own;
       asked.get(id)?.(own);
       return asked.delete(id);
     },

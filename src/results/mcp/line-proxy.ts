@@ -76,7 +76,7 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
     }
     if (request === "list") {
       const list = ownTools.addTo(text, result);
-      await context.listed((JSON.parse(list) as RpcMessage).result?.tools);
+      await context.listed((JSON.parse(list) as { readonly result?: RpcObject }).result?.tools);
       return list;
     }
     if (!("task" in request)) {

@@ -4,14 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isPlainObject, memberOf, messageOf } from "../../core/text/index.ts";
 import { createHubServer, type HubServer, type HubServerOptions } from "./hub-server.ts";
 import { createLineChannel } from "./line-stream.ts";
-import {
-  parseRpcMessages,
-  type RpcMessage,
-  type RpcObject,
-  renderAnswer,
-  replaceAt,
-  type WrittenMessage,
-} from "./rpc-message.ts";
+import { parseRpcMessages, type RpcMessage, type RpcObject, renderAnswer, replaceAt } from "./rpc-message.ts";
 import type { ServerConnection } from "./server-connection.ts";
 
 export interface ServerHub extends ServerConnection {
@@ -54,14 +47,13 @@ export function createServerHub(options: {
   return {
     lines: toClient.lines,
     async send(line) {
-      for (const received of parseRpcMessages(Buffer.from(line))) {
-        const { message, text } = received;
+      for (const message of parseRpcMessages(Buffer.from(line))) {
         const { id, method } = message;
         if (method === undefined) {
-          for (const member of hub.members) member.answer(id, text, ["id"]);
-        } else if (id === undefined) notify(hub, { message, text });
+          for (const member of hub.members) member.answer(id, message.text(), ["id"]);
+        } else if (id === undefined) notify(hub, message);
         else {
-          const request = { ...message, id, method, text };
+          const request = { ...message, id, method };
           answer(hub, request).catch((error: unknown) => refuse(hub, id, { code: -32_603, message: messageOf(error) }));
         }
       }
@@ -91,7 +83,9 @@ interface Hub {
   log(text: string): void;
 }
 
-function notify({ members }: Hub, { message: { method, cancels, params }, text }: WrittenMessage): void {
+function notify({ members }: Hub, message: RpcMessage): void {
+  const { method, cancels, params } = message;
+  const text = message.text();
   const token = JSON.stringify(params?.progressToken);
   for (const member of members) {
     if (cancels !== undefined) member.cancel(cancels, text);
@@ -104,7 +98,6 @@ function notify({ members }: Hub, { message: { method, cancels, params }, text }
 interface Request extends RpcMessage {
   readonly id: string;
   readonly method: string;
-  readonly text: string;
 }
 
 async function answer(hub: Hub, request: Request): Promise<void> {
@@ -127,7 +120,8 @@ function refuse({ emit }: Hub, id: string, error: { readonly code: number; reado
   return emit(renderAnswer(id, { error }));
 }
 
-function readParams({ text }: Request): string {
+function readParams(request: Request): string {
+  const text = request.text();
   const params = memberOf(text, 0, "params");
   return params === undefined ? "{}" : text.slice(params.value.start, params.value.end);
 }
@@ -208,7 +202,8 @@ function usableElements(elements: readonly string[], { texts, key }: ListMethod)
 
 /** Sends a request to the server that it is for. */
 async function forward(hub: Hub, request: Request): Promise<void> {
-  const { id, method, params = {}, text } = request;
+  const { id, method, params = {} } = request;
+  const text = request.text();
   const named = findName(method, params);
   if (named === undefined) {
     const [first, ...others] = hub.routes.find(method, params, hub.members);
