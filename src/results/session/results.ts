@@ -12,7 +12,7 @@ import { chooseItemsName, type Delivered, type ErrorEnvelope } from "./envelope.
 import { readPage } from "./fit-page.ts";
 import type { Hints } from "./hints.ts";
 import type { Ledger } from "./ledger.ts";
-import { createLogEntry, type LogEntry } from "./log-entry.ts";
+import { createLogEntry } from "./log-entry.ts";
 import { createTextForm, type PageFormat, renderFailure } from "./page-text.ts";
 import type { Page, PageOptions } from "./render-page.ts";
 import type { Opened } from "./sources.ts";
@@ -87,7 +87,7 @@ export interface Delivery {
 }
 
 export async function deliver(parts: SessionParts, delivery: Delivery): Promise<Delivered> {
-  const { tool, shownTokens } = delivery;
+  const { tool, args, note, shownTokens } = delivery;
   let share = delivery.share;
   let takeBack: (() => void) | undefined;
   try {
@@ -96,7 +96,12 @@ export async function deliver(parts: SessionParts, delivery: Delivery): Promise<
     const id = await parts.results.claimId();
     const outcome = await buildPage(parts, delivery, { id, share });
     const tokens = shownTokens ?? outcome.delivered.tokens;
-    const entry = { ...createEntry(parts, delivery, outcome), id: parts.keyOf(id) };
+    const { opened = delivery } = outcome;
+    const origin = { tool: opened.tool, args: opened.args };
+    const compressor = parts.tools.get(origin.tool)?.compress;
+    const { envelope } = outcome.delivered;
+    const step = { id, tool, args, note, time: parts.now(), envelope, origin, compressor };
+    const entry = { ...createLogEntry(step, parts.counter), id: parts.keyOf(id) };
     // Tokens and call at once: a parallel call may save the record at any moment, and the process may be killed then.
     parts.ledger.addResult(entry.id, tokens);
     const uncount = parts.count({ id: entry.id, tool, tokens, time: entry.time });
@@ -240,12 +245,4 @@ function createSizes(
   if (shareOfLimit("x", limit) === 0) return { allocation, count, measure: count };
   const measure = (text: string): number => Math.max(count(text), Math.ceil(shareOfLimit(text, limit) * allocation));
   return { allocation, count, measure };
-}
-
-function createEntry(parts: SessionParts, { tool, args, note }: Delivery, { delivered, opened }: Outcome): LogEntry {
-  const { envelope, id } = delivered;
-  const origin = { tool: opened?.tool ?? tool, args: opened?.args ?? args };
-  const compressor = parts.tools.get(origin.tool)?.compress;
-  const step = { id, tool, args, note, time: parts.now(), envelope, origin, compressor };
-  return createLogEntry(step, parts.counter);
 }

@@ -58,7 +58,13 @@ export const sessionCollection = "sessions";
 /** Returns undefined if there is no such session. Rejects if its record is damaged or of a newer version. */
 export async function loadRecord(store: Store, id: string): Promise<SessionRecord | undefined> {
   const stored = await store.get(sessionCollection, id);
-  return stored && (readRecord(stored.value) ?? refuseRecord(stored.value, id));
+  const record = stored && readRecord(stored.value);
+  if (stored === undefined || record !== undefined) return record;
+  const hint = `Delete it with plimsoll session rm ${id}, or start a session with another id.`;
+  if ((readJson(stored.value, objectOf({ version: isWhole }))?.version ?? 0) > 1) {
+    throw new ContextError("store_newer", `session ${id} was written by a newer plimsoll`, { hint });
+  }
+  throw new ContextError("store_corrupt", `session ${id} cannot be read: its record is damaged`, { hint });
 }
 
 /** Returns all sessions by id. A record is undefined if it cannot be read. */
@@ -221,14 +227,6 @@ function mergeResults({ base, mine, stored }: RecordVersions<LedgerSnapshot["res
     if (known !== tokens) merged.set(id, tokens - (known ?? 0) + (merged.get(id) ?? 0));
   }
   return [...merged];
-}
-
-function refuseRecord(text: string, id: string): never {
-  const hint = `Delete it with plimsoll session rm ${id}, or start a session with another id.`;
-  if ((readJson(text, objectOf({ version: isWhole }))?.version ?? 0) > 1) {
-    throw new ContextError("store_newer", `session ${id} was written by a newer plimsoll`, { hint });
-  }
-  throw new ContextError("store_corrupt", `session ${id} cannot be read: its record is damaged`, { hint });
 }
 
 /** Returns undefined if the record is damaged or of another version. */

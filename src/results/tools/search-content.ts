@@ -166,10 +166,7 @@ async function isDeniedFile(path: string, root: string): Promise<boolean> {
  *  function …` */
 function compressSearch({ args, data }: CompressInput): string {
   const pattern = shortenLine(String(args.pattern ?? ""), 60);
-  const matches = readWholeItems<Match>(
-    data.matches,
-    ({ path, line, text }) => typeof path === "string" && typeof line === "number" && typeof text === "string",
-  );
+  const matches = readWholeItems<Match>(data.matches, "path", "text");
   if (Array.isArray(data.files)) return compressFiles(pattern, data);
   const found = `Found ${describeCount(data, ["match", "matches"])} for '${pattern}'`;
   const [first] = matches;
@@ -191,7 +188,7 @@ function compressFiles(pattern: string, data: CompressInput["data"]): string {
 }
 
 function readFiles({ files }: Readonly<Record<string, unknown>>): MatchedFile[] {
-  return readWholeItems<MatchedFile>(files, ({ path }) => typeof path === "string");
+  return readWholeItems<MatchedFile>(files, "path");
 }
 
 /** Like `rg --heading -n`: each file once, then its lines in order. A line number and `:` is a match, `-` is context. */
@@ -202,7 +199,7 @@ function renderMatches(page: PageData): string {
       .join("\n");
   }
   const files = new Map<string, Map<number, string>>();
-  for (const match of readWholeItems<Match>(page.matches, ({ path }) => typeof path === "string")) {
+  for (const match of readWholeItems<Match>(page.matches, "path")) {
     const lines = files.get(match.path) ?? new Map<number, string>();
     files.set(match.path, lines);
     // Context that is a match itself, or that another match shows too, is shown once.

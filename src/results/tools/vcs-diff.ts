@@ -181,7 +181,7 @@ function describePage({ offset, returned, total, hunks }: CompressInput["data"])
   const last = first + Number(returned) - 1;
   if (!(last >= first)) return `No hunks from ${first} on`;
   const range = `${first === last ? `Hunk ${first}` : `Hunks ${first}-${last}`}`;
-  const paths = readWholeItems<DiffHunk>(hunks, ({ path }) => typeof path === "string").map(({ path }) => path);
+  const paths = readWholeItems<DiffHunk>(hunks, "path").map(({ path }) => path);
   const all = typeof total === "number" ? ` of ${total}` : "";
   return `${range}${all}: ${listNames(shortenNames([...new Set(paths)]), 3)}`;
 }
@@ -193,13 +193,11 @@ function shortenNames(paths: readonly string[]): string[] {
 /** Like `git diff`, without the line of hashes. In other modes: like `git diff --name-status` or `--numstat`. */
 function renderDiff({ hunks, files }: PageData): string {
   if (hunks === undefined) {
-    return readWholeItems<FileStat>(files, ({ path }) => typeof path === "string")
-      .map(renderStat)
-      .join("\n");
+    return readWholeItems<FileStat>(files, "path").map(renderStat).join("\n");
   }
   const lines: string[] = [];
   let last: string | undefined;
-  for (const hunk of readWholeItems<DiffHunk>(hunks, ({ path }) => typeof path === "string")) {
+  for (const hunk of readWholeItems<DiffHunk>(hunks, "path")) {
     const heading = renderHeading(hunk).join("\n");
     if (heading !== last) lines.push(heading);
     last = heading;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { hashed, type IgnoreRules, loadIgnoreRules, splitRecords } from "../../../host/index.ts";
 import { isFailure, type ToolFailure } from "../../session/index.ts";
 import type { Run } from "../run.ts";
-import { type ContainedPath, containExisting, decodeName, deniedByGit, diskName, isDenied } from "./contained-path.ts";
+import { containExisting, decodeName, deniedByGit, diskName, type ExistingPath, isDenied } from "./contained-path.ts";
 import { startListing } from "./repository.ts";
 
 export interface PathList {
@@ -29,19 +29,14 @@ export async function listPaths(run: Run, path: string): Promise<PathList | Tool
   const contained = await containExisting(run.root, path);
   if (isFailure(contained)) return contained;
   const found: Found = { ignored: false, denied: 0, hash: createHash("sha1") };
-  const named: Named = { ...contained, isDirectory: contained.stats.isDirectory() };
   return {
     path: contained.path,
-    batches: readBatches(run, named, found),
+    batches: readBatches(run, contained, found),
     isIgnored: () => found.ignored,
     denied: () => found.denied,
     refusal: () => found.refusal,
     version: () => found.hash.copy().digest("hex"),
   };
-}
-
-interface Named extends ContainedPath {
-  readonly isDirectory: boolean;
 }
 
 interface Found {
@@ -53,17 +48,17 @@ interface Found {
 
 /** git lists nothing below a directory that it ignores or that is another repository. Such a path was named on
  *  purpose. */
-async function* readBatches(run: Run, named: Named, found: Found): AsyncGenerator<string[]> {
-  const listed = await listByGit(run, named.path, found.hash);
+async function* readBatches(run: Run, named: ExistingPath, found: Found): AsyncGenerator<string[]> {
+  const { path } = named;
+  const isDirectory = named.stats.isDirectory();
+  const listed = await listByGit(run, path, found.hash);
   const git = isFailure(listed) ? undefined : listed;
   if (isFailure(listed) && listed.code === "refused_repository") found.refusal = listed.message;
   let known = false;
   let isListed = false;
   for await (const batch of git?.batches ?? []) {
     // A submodule is one entry, like a repository that git does not know and a link to a directory.
-    const below = named.isDirectory
-      ? batch.filter((each) => !(each === named.path || each === `${named.path}/`))
-      : batch;
+    const below = isDirectory ? batch.filter((each) => !(each === path || each === `${path}/`)) : batch;
     known ||= batch.length > 0;
     isListed ||= below.length > 0;
     yield below;
@@ -81,9 +76,12 @@ async function* readBatches(run: Run, named: Named, found: Found): AsyncGenerato
   }
 }
 
-function walked({ root, signal }: Run, named: Named, found: Found): AsyncIterable<string[]> | string[][] {
-  const { path, isDirectory } = named;
-  return isDirectory ? walkPaths({ root, path, signal, found }) : [[path]];
+function walked(
+  { root, signal }: Run,
+  { path, stats }: ExistingPath,
+  found: Found,
+): AsyncIterable<string[]> | string[][] {
+  return stats.isDirectory() ? walkPaths({ root, path, signal, found }) : [[path]];
 }
 
 /** Lists what git tracks below `path` and what it would track, each path once. */
