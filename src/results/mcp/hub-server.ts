@@ -18,8 +18,6 @@ export interface HubServer {
   reportLate(): void;
   /** From now on, changes of the server's lists are reported to the client. */
   clientIsGreeted(): void;
-  /** Passes the client's notification on, once the server was greeted. */
-  initialized(text: string): Promise<void>;
   /** Whether the server runs and has the capability of the method. */
   offers(method: string): boolean;
   /** Sends a request of our own. Returns nothing if the server does not answer in time. */
@@ -28,10 +26,8 @@ export interface HubServer {
   list(method: string, key: string): Promise<string[]>;
   /** Sends a request of the client. If the server refuses it, the others are asked. */
   forward(id: string, text: string, others?: readonly HubServer[]): Promise<void>;
-  cancel(id: string, text: string): void;
-  /** Passes the client's answer, or its progress, if it is about a request of this server. */
-  answer(id: string | undefined, text: string, path: readonly string[]): void;
-  send(text: string): Promise<void>;
+  /** Passes an answer or a notification of the client on if it is for this server. */
+  take(message: RpcMessage): void;
   end(): void;
   kill(signal: NodeJS.Signals): void;
 }
@@ -84,27 +80,21 @@ export function createHubServer(options: HubServerOptions): HubServer {
     clientIsGreeted() {
       state.isClientGreeted = true;
     },
-    async initialized(text) {
-      state.initializedText = text;
-      if (state.greeting !== undefined) await send(state, text);
-    },
     offers: (method) => isAlive(state) && hasCapability(state.greeting, method),
     ask: (method, params) => ask(state, method, { params, maxMs: options.listMs }),
     list: (method, key) => listAll(state, method, key),
     async forward(id, text, others = []) {
-      if (!isAlive(state)) return refuse(state, id);
+      if (!isAlive(state)) return refuseRequest(state, id);
       state.pending.set(id, { text, others });
       await send(state, text);
     },
-    cancel(id, text) {
-      if (state.pending.delete(id)) void send(state, text);
+    take(message) {
+      const { method, cancels } = message;
+      if (method === undefined || method === "notifications/progress") return passAnswer(state, message);
+      if (method === "notifications/initialized") state.initializedText = message.text();
+      const isExpected = cancels === undefined ? state.greeting !== undefined : state.pending.delete(cancels);
+      if (isExpected) void send(state, message.text());
     },
-    answer(id, text, path) {
-      const [, index, original] = /^"plimsoll\/(\d+)\/([\s\S]*)"$/.exec(id ?? "") ?? [];
-      const own = index === undefined ? undefined : { index: Number(index), id: JSON.parse(`"${original}"`) as string };
-      if (own?.index === options.index) void send(state, replaceAt(text, path, own.id));
-    },
-    send: (text) => send(state, text),
     end() {
       state.isEnding = true;
       state.connection?.end();
@@ -182,11 +172,11 @@ async function lose(state: ServerState, reason: string): Promise<void> {
   state.settle();
   const ids = [...pending.keys()];
   pending.clear();
-  for (const id of ids) await refuse(state, id);
+  for (const id of ids) await refuseRequest(state, id);
   await reportLists(state);
 }
 
-function refuse({ name, problem = "is gone", emit }: ServerState, id: string): Promise<void> {
+function refuseRequest({ name, problem = "is gone", emit }: ServerState, id: string): Promise<void> {
   return emit(renderAnswer(id, { error: { code: -32_000, message: `The server "${name}" ${problem}.` } }));
 }
 
@@ -291,6 +281,16 @@ async function takeAnswer(state: ServerState, message: RpcMessage, line: Buffer)
   state.learn(result?.task);
   const isList = line[0] === "[".charCodeAt(0);
   await state.emit(isList ? message.text() : line);
+}
+
+/** Passes the client's answer, or its progress, if it is about a request of this server. */
+function passAnswer(state: ServerState, message: RpcMessage): void {
+  const isAnswer = message.method === undefined;
+  const path = isAnswer ? ["id"] : ["params", "progressToken"];
+  const packed = isAnswer ? message.id : JSON.stringify(message.params?.progressToken);
+  const [, index, original] = /^"plimsoll\/(\d+)\/([\s\S]*)"$/.exec(packed ?? "") ?? [];
+  if (Number(index) !== state.index) return;
+  void send(state, replaceAt(message.text(), path, JSON.parse(`"${original}"`) as string));
 }
 
 /** Servers choose the ids of their own requests, so two may choose the same one. The client sees ids that contain the

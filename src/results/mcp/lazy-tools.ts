@@ -17,7 +17,7 @@ export function hideTools(inner: ServerConnection, about: string): ServerConnect
   const answer = async (request: LazyRequest): Promise<void> => {
     underWay.add(request.id);
     const answered = catalog.tools().then((tools) => answerCall(request, tools));
-    const result = await answered.catch((error: unknown) => refuse(messageOf(error)));
+    const result = await answered.catch((error: unknown) => sayError(messageOf(error)));
     const isCancelled = !underWay.delete(request.id);
     if (isCancelled) return;
     if (result === undefined) return inner.send(asRealCall(request));
@@ -108,7 +108,7 @@ function say(text: string): CallResult {
   return { content: [{ type: "text", text }] };
 }
 
-function refuse(text: string): CallResult {
+function sayError(text: string): CallResult {
   return { ...say(text), isError: true };
 }
 
@@ -116,13 +116,13 @@ function refuse(text: string): CallResult {
 async function answerCall({ tool, args }: LazyRequest, tools: readonly HiddenTool[]): Promise<CallResult | undefined> {
   if (tool === "find_tool") return say(listFound(tools, String(args.query ?? "")));
   if (tool !== "describe_tool" && !isCaller(tool)) {
-    return refuse(`There is no tool ${tool} here. Find tools with find_tool and call them with call_tool.`);
+    return sayError(`There is no tool ${tool} here. Find tools with find_tool and call them with call_tool.`);
   }
   const found = tools.find(({ name }) => name === args.name);
-  if (found === undefined) return refuse(explainUnknown(tools, String(args.name)));
-  if (tool === "describe_tool") return say(describe(found));
+  if (found === undefined) return sayError(explainUnknown(tools, String(args.name)));
+  if (tool === "describe_tool") return say(describeTool(found));
   if (tool === "call_read_tool" && !isReadOnly(found)) {
-    return refuse(`${found.name} is not marked as read-only. Call it with call_tool.`);
+    return sayError(`${found.name} is not marked as read-only. Call it with call_tool.`);
   }
   let given = args.arguments ?? {};
   if (typeof given === "string") {
@@ -132,7 +132,7 @@ async function answerCall({ tool, args }: LazyRequest, tools: readonly HiddenToo
     } catch {}
   }
   const problem = await checkArguments(found, given);
-  return problem === undefined ? undefined : refuse(problem);
+  return problem === undefined ? undefined : sayError(problem);
 }
 
 /** Returns the line of the same request for the tool itself. The arguments keep their bytes. */
@@ -297,7 +297,7 @@ function describeKind(tool: HiddenTool): string {
   return tool.annotations.destructiveHint === false ? "makes changes" : "may be destructive";
 }
 
-function describe(tool: HiddenTool): string {
+function describeTool(tool: HiddenTool): string {
   const { name, description, inputSchema, annotations } = tool;
   const caller = isReadOnly(tool) ? "call_read_tool" : "call_tool";
   const { title, ...hints } = annotations;

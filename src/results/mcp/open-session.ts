@@ -233,11 +233,6 @@ async function claimAccount(
   }
 }
 
-const isMark = objectOf(
-  { pid: isWhole, state: (value): value is Mark["state"] => value === "running" || value === "ended" },
-  { started: isText, client: isText, host: isText, time: isWhole },
-);
-
 function renderOwnMark(state: Mark["state"], client?: string): string {
   const mark: Mark = { ...ownIdentity(), state, client, host: hostname(), time: Date.now() };
   return JSON.stringify(mark);
@@ -251,7 +246,9 @@ function isRunning(mark: Mark): boolean {
 
 /** Returns undefined for a mark that cannot be read. */
 function readMark(text: string | undefined): Mark | undefined {
-  const mark = readJson(text, isMark);
+  const isState = (value: unknown): value is Mark["state"] => value === "running" || value === "ended";
+  const others = { started: isText, client: isText, host: isText, time: isWhole };
+  const mark = readJson(text, objectOf({ pid: isWhole, state: isState }, others));
   // 0 is our own process group.
   return mark?.pid === 0 ? undefined : mark;
 }

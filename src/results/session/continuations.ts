@@ -143,7 +143,7 @@ export interface OffsetTokens {
 export function createOffsetTokens(store: Store, group: string, form: "offset" | "unique" = "offset"): OffsetTokens {
   let calls: GivenCalls | "damaged" = {};
   const refresh = async (): Promise<void> => {
-    calls = readCalls((await store.get(collection, group))?.value);
+    calls = readCalls((await store.get(offsetCollection, group))?.value);
   };
   const isClear = (call: ContinuedCall, offset: number): boolean => {
     if (form === "offset") return true;
@@ -162,7 +162,7 @@ export function createOffsetTokens(store: Store, group: string, form: "offset" |
       const { id, position } = (token === undefined ? undefined : parseToken(token)) ?? {};
       if (id !== undefined || position?.at !== "items") return;
       const { offset } = position;
-      const { value } = await store.update(collection, group, (text) => {
+      const { value } = await store.update(offsetCollection, group, (text) => {
         const used = readCalls(text);
         if (used === "damaged") return text!;
         const before = used[offset];
@@ -188,12 +188,12 @@ export function createOffsetTokens(store: Store, group: string, form: "offset" |
       return call ?? { code: "ambiguous_token", message, hint: `To choose one, ${again}` };
     },
     async forget() {
-      await store.delete(collection, group);
+      await store.delete(offsetCollection, group);
     },
   };
 }
 
-const collection = "session-offsets";
+const offsetCollection = "session-offsets";
 const maxOffsets = 300;
 
 /** By offset. Null if two calls used the same token at the same moment. */

@@ -37,7 +37,7 @@ import {
   openStored,
   openToken,
   openToolResult,
-  readLines,
+  readStoredLines,
   type SourceParts,
 } from "./sources.ts";
 import { createStoredResults, storedLimits } from "./stored-results.ts";
@@ -217,7 +217,7 @@ export async function createSession<const Tools extends readonly BudgetedTool[] 
       const args = { id, offset, budget: maxTokens };
       return deliverCall(parts, { tool: "recall", args, open }, { offset, maxTokens });
     },
-    readLines: (id) => readLines(sources, id, (tool) => parts.tools.get(tool)?.renderText),
+    readLines: (id) => readStoredLines(sources, id, (tool) => parts.tools.get(tool)?.renderText),
     refuse: (failure, call) => deliverCall(parts, { ...call, open: async () => failure }, { budget: call.args.budget }),
     async record(tier, tokens) {
       ledger.record(tier, tokens, options.systemPart);

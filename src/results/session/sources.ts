@@ -118,7 +118,7 @@ export async function openStored(
 }
 
 /** Returns the lines of a stored result, as its text form shows them. `renderText` is the form of its tool. */
-export async function readLines(
+export async function readStoredLines(
   { results }: SourceParts,
   id: string,
   renderText: (tool: string) => BudgetedTool["renderText"],

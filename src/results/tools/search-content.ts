@@ -304,7 +304,7 @@ function isEnough({ window, request, run, seen }: Search): boolean {
 async function searchBatch(search: Search, paths: readonly string[]): Promise<void> {
   for (let at = 0; at < paths.length && !isEnough(search); at += maxAtOnce) {
     const some = paths.slice(at, at + maxAtOnce);
-    const read = await Promise.all(some.map((path) => readText(search, path)));
+    const read = await Promise.all(some.map((path) => readFileLines(search, path)));
     search.seen.large += read.filter((each) => each === "large").length;
     search.seen.denied += read.filter((each) => each === "denied").length;
     searchTexts(
@@ -320,7 +320,7 @@ interface FileText {
 }
 
 /** Returns undefined if the path is not a text file: binary, a link, a pipe, or gone. */
-async function readText(
+async function readFileLines(
   { run, isContained }: Search,
   path: string,
 ): Promise<FileText | "large" | "denied" | undefined> {

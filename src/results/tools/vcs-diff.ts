@@ -281,17 +281,17 @@ export function createDiffReader(
   const counts = createCounts();
   const dirty: string[] = [];
   let header: string[] = [];
-  let part: Part | undefined;
+  let part: HunkPart | undefined;
   let hunks = 0;
   const finishPart = () => {
     if (part === undefined || part.lines.length === 0) return;
-    take({ ...readFile(header, prefix), header: renderHeader(part), text: part.lines.join("\n") });
+    take({ ...readFileChange(header, prefix), header: renderHeader(part), text: part.lines.join("\n") });
     hunks++;
   };
   const finishFile = () => {
     finishPart();
     if (header.length > 0) {
-      const file = readFile(header, prefix);
+      const file = readFileChange(header, prefix);
       if (hunks === 0) take(file);
       // If only the files of a submodule differ and not its commit, there is no line with hashes.
       if (
@@ -306,7 +306,7 @@ export function createDiffReader(
     header = [];
     hunks = 0;
   };
-  const readContent = (line: string, open: Part) => {
+  const readContent = (line: string, open: HunkPart) => {
     counts.addLine(line.slice(0, open.columns));
     if (open.lines.length >= 200 || open.characters > 8_000) {
       finishPart();
@@ -337,8 +337,8 @@ export function createDiffReader(
 }
 
 /** git ignores `--relative` for files in conflict. */
-function readFile(header: readonly string[], prefix: string): DiffHunk {
-  const path = readName(header);
+function readFileChange(header: readonly string[], prefix: string): DiffHunk {
+  const path = readChangedPath(header);
   const after = (start: string) => header.find((line) => line.startsWith(start))?.slice(start.length);
   const from = after("rename from ") ?? after("copy from ");
   const [oldMode, newMode] = [after("old mode "), after("new mode ")];
@@ -394,7 +394,7 @@ interface FileChange {
 }
 
 /** The path after the change, or the old path if the file is gone. */
-function readName(header: readonly string[]): string {
+function readChangedPath(header: readonly string[]): string {
   for (const start of ["+++ ", "--- ", "rename to ", "copy to "]) {
     const line = header.find((each) => each.startsWith(start));
     if (line === undefined || line === `${start}/dev/null`) continue;
@@ -420,7 +420,7 @@ function unquote(name: string): string {
 }
 
 /** A hunk, or a part of a long one, while its lines are read. */
-interface Part {
+interface HunkPart {
   /** The header as git wrote it. */
   readonly given: string;
   readonly isFirst: boolean;
@@ -437,7 +437,7 @@ const maxLineCharacters = 2_000;
 const maxCounted = 1_000_000;
 
 /** Lines are byte strings. */
-function startPart(header: string): Part {
+function startPart(header: string): HunkPart {
   const given = decodeBytes(header.slice(0, maxLineCharacters));
   const [, old, now] = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(given) ?? [];
   const columns = given.search(/[^@]/) - 1;
@@ -445,7 +445,7 @@ function startPart(header: string): Part {
   return { given, isFirst: true, columns, start, count: { old: 0, new: 0 }, lines: [], characters: 0 };
 }
 
-function addLine(part: Part, line: string): void {
+function addLine(part: HunkPart, line: string): void {
   if (!line.startsWith("+") && !line.startsWith("\\")) part.count.old++;
   if (!line.startsWith("-") && !line.startsWith("\\")) part.count.new++;
   const { text, omitted } = cutText(decodeLine(line, { keepsReturn: true }), maxLineCharacters);
@@ -456,7 +456,7 @@ function addLine(part: Part, line: string): void {
 }
 
 /** A part has the real line numbers. The hunk of a merge has several old sides and keeps git's header. */
-function renderHeader({ given, isFirst, start, count }: Part): string {
+function renderHeader({ given, isFirst, start, count }: HunkPart): string {
   const heading = /^@@ [^@]+ @@(.*)$/.exec(given)?.[1];
   if (heading === undefined) return isFirst ? given : `${given} (continued)`;
   return `@@ -${start.old},${count.old} +${start.new},${count.new} @@${heading}`;

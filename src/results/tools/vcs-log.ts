@@ -80,7 +80,7 @@ export const createVcsLog: (place: ToolPlace) => BudgetedTool<"vcs_log"> = defin
   },
 });
 
-interface Request {
+interface LogRequest {
   readonly offset: number;
   readonly max_commits: number;
   readonly mode: "oneline" | "full";
@@ -98,7 +98,7 @@ function countable(number: number): number {
 
 async function readLog(
   run: Run,
-  { rest, repository, ...request }: Request & { rest: readonly string[]; repository: Repository },
+  { rest, repository, ...request }: LogRequest & { rest: readonly string[]; repository: Repository },
 ): Promise<ToolAnswer> {
   const { offset, max_commits, mode } = request;
   const page = [`--skip=${countable(offset)}`, `--max-count=${countable(max_commits)}`];
@@ -129,7 +129,7 @@ async function readLog(
 function createResult(
   commits: readonly Commit[],
   run: Run,
-  listing: Request & {
+  listing: LogRequest & {
     readonly total: number | undefined;
     readonly notes: readonly string[];
   },

@@ -143,15 +143,15 @@ async function* walkPaths({ root, path, signal, found }: Walk): AsyncGenerator<s
   yield* walk({ root, path: path === "." ? "" : `${path}/`, entries, rules, signal, found });
 }
 
-interface Step extends Walk {
+interface WalkStep extends Walk {
   /** "" or a path that ends with a slash. */
   readonly path: string;
-  readonly entries: readonly Entry[];
+  readonly entries: readonly DirectoryEntry[];
   /** The rules that apply inside the directory. */
   readonly rules: IgnoreRules;
 }
 
-async function* walk({ root, path, entries, rules, signal, found }: Step): AsyncGenerator<string[]> {
+async function* walk({ root, path, entries, rules, signal, found }: WalkStep): AsyncGenerator<string[]> {
   let files: string[] = [];
   for (const name of sortNames(entries)) {
     if (signal.aborted) break;
@@ -173,17 +173,17 @@ async function* walk({ root, path, entries, rules, signal, found }: Step): Async
 /** Most directories have no rules of their own. Their entries show that without another disk read. */
 async function enter(
   directory: string,
-  { rules, found }: Pick<Step, "rules" | "found">,
-): Promise<Pick<Step, "entries" | "rules">> {
+  { rules, found }: Pick<WalkStep, "rules" | "found">,
+): Promise<Pick<WalkStep, "entries" | "rules">> {
   const entries = await readEntries(directory, found);
   if (!entries.some(({ name }) => name === ".gitignore")) return { entries, rules };
   return { entries, rules: await rules.enter(directory, diskName(join(directory, ".gitignore"))) };
 }
 
-type Entry = Pick<Dirent, "name" | "isFile" | "isDirectory" | "isSymbolicLink">;
+type DirectoryEntry = Pick<Dirent, "name" | "isFile" | "isDirectory" | "isSymbolicLink">;
 
 /** A name with U+FFFD may not be UTF-8. Only then are the bytes read, which takes longer. */
-async function readEntries(path: string, found: Walk["found"]): Promise<Entry[]> {
+async function readEntries(path: string, found: Walk["found"]): Promise<DirectoryEntry[]> {
   const directory = diskName(path);
   const entries = await readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
     if (isDenied(error)) found.denied++;
@@ -200,7 +200,7 @@ async function readEntries(path: string, found: Walk["found"]): Promise<Entry[]>
 }
 
 /** A slash at the end sorts a directory where its files are. Sockets and devices are skipped. */
-function sortNames(entries: readonly Entry[]): string[] {
+function sortNames(entries: readonly DirectoryEntry[]): string[] {
   const names = entries.flatMap((entry) => {
     if (entry.isDirectory()) return `${entry.name}/`;
     return entry.isFile() || entry.isSymbolicLink() ? entry.name : [];
