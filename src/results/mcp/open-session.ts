@@ -6,12 +6,13 @@ import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { isText, isWhole, namedKey, objectOf, readJson, shorten } from "../../core/text/index.ts";
 import { type Environment, isAlive, ownIdentity, type ProcessIdentity } from "../../host/index.ts";
-import { createSession, type PageLimit, type Session, type SessionOptions } from "../session/index.ts";
+import { createSession, type Session, type SessionOptions } from "../session/index.ts";
 import { completeBudget } from "./client-limits.ts";
 import type { ServerStore } from "./server-store.ts";
 
 interface McpSessionOptions
-  extends Pick<SessionOptions, "counter" | "budget" | "tools" | "hints" | "format" | "nextPageName"> {
+  extends Required<Pick<SessionOptions, "counter" | "budget" | "pageLimit">>,
+    Pick<SessionOptions, "tools" | "hints" | "format" | "nextPageName"> {
   /** The same in every process that serves the same thing, so that ids and tokens of results stay valid after a
    *  restart. Without a name or a conversation, each process has its own account, the second one as `ID.2`, because each
    *  is a conversation with its own window. */
@@ -23,7 +24,6 @@ interface McpSessionOptions
   /** The conversation, if a process serves several. Each has its own account and continues it after a restart. */
   readonly client?: string | undefined;
   readonly kept: ServerStore;
-  readonly pageLimit: () => PageLimit;
 }
 
 export interface McpSession {
@@ -166,7 +166,7 @@ async function openCommonAccount(
 const processMark = "#";
 
 function createAccount(options: McpSessionOptions, id: string, systemPart?: string): Promise<Session> {
-  const { id: shared, isNamed, conversation, client, kept, budget = {}, ...settings } = options;
+  const { id: shared, isNamed, conversation, client, kept, budget, ...settings } = options;
   return createSession({
     ...settings,
     budget: completeBudget(budget),
