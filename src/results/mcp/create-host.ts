@@ -4,14 +4,13 @@ import { createIntake } from "../../conversation/intake/index.ts";
 import { messageOf, type SecretRules } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { Environment } from "../../host/index.ts";
-import type { LedgerOptions } from "../session/index.ts";
 import {
   type BudgetedTool,
   type HintMode,
   type JsonProperty,
+  type LedgerOptions,
   type PageFormat,
   type PageLimit,
-  type Session,
   shareOfLimit,
   type ToolArguments,
   type ToolSchema,
@@ -89,20 +88,14 @@ export interface Host {
 }
 
 export async function createHost(options: HostOptions): Promise<Host> {
-  const { env, version, format, tools: names, commands } = options;
+  const { env, tools: names, commands, log } = options;
   const ownTools = [...servedTools(pageTools, names), ...(commands === undefined ? [] : [createRunCommand(commands)])];
   // One per request: clients that share a session can ask at the same time and have different limits.
   const clientNames = new AsyncLocalStorage<string | undefined>();
   const stores = new Map<string | undefined, Promise<ServerStore>>();
-  const storeOf = ({ storeFile: file, upkeep }: ServedPlace): Promise<ServerStore> => {
-    const opening =
-      stores.get(file) ??
-      openServerStore({
-        file,
-        consequence: "Results are kept in memory until this server ends.",
-        upkeep,
-        log: options.log,
-      });
+  const openStoreOf = ({ storeFile: file, upkeep }: ServedPlace): Promise<ServerStore> => {
+    const consequence = "Results are kept in memory until this server ends.";
+    const opening = stores.get(file) ?? openServerStore({ file, consequence, upkeep, log });
     stores.set(file, opening);
     return opening;
   };
@@ -110,35 +103,29 @@ export async function createHost(options: HostOptions): Promise<Host> {
   const conversations = new Map<string | undefined, Conversation | undefined>();
   /** By root. */
   const served = new Map<string, ClientSessions>();
-  const sessionsOf = (place: ServedPlace): ClientSessions => {
+  const findSessions = (place: ServedPlace): ClientSessions => {
     const found = served.get(place.root);
     if (found !== undefined) return found;
     const sessions = createClientSessions(async (client) => {
       const conversation = conversations.get(client);
       const asking = conversation === undefined ? { client } : { conversation };
-      const kept = await storeOf(place);
+      const kept = await openStoreOf(place);
       const pageLimit = () => options.pageLimit ?? findClientLimit(clientNames.getStore(), place.budget);
-      const shared = { env, hints: options.hints, format, names, pageLimit, kept, pageTools: ownTools };
-      return openSession({ ...place, ...asking, ...shared });
+      return openSession(options, { ...place, ...asking }, { kept, pageLimit, pageTools: ownTools });
     });
     served.set(place.root, sessions);
     return sessions;
   };
-  const factory = await createServerFactory({
-    version,
+  const factory = await createServerFactory(options, {
     // The definitions do not depend on the directory.
     tools: servedTools(createTools({ root: "/", env }), names),
     pageTools: ownTools,
-    format,
-    asksRoots: options.asksRoots,
     asClient: async ({ id, conversation, name, roots }, answer) => {
       const place = await options.place(roots);
       const client = id ?? conversation?.id;
       if (id === undefined) conversations.set(client, conversation);
-      return clientNames.run(name, () => sessionsOf(place).use(client, answer));
+      return clientNames.run(name, () => findSessions(place).use(client, answer));
     },
-    hasHints: options.hints === "schema",
-    log: options.log,
   });
   return {
     factory,
@@ -166,21 +153,19 @@ function servedTools<Tool extends { readonly name: string }>(
 }
 
 async function openSession(
-  options: Omit<ServedPlace, "storeFile" | "upkeep"> & {
-    readonly env: Environment;
-    readonly hints: HintMode | undefined;
-    readonly format: PageFormat;
-    readonly names: readonly string[] | undefined;
-    readonly pageTools: readonly PageTool[];
-    readonly pageLimit: () => PageLimit;
-    readonly client?: string | undefined;
+  { env, hints, format, tools: names }: HostOptions,
+  place: ServedPlace & { readonly client?: string | undefined },
+  parts: {
     readonly kept: ServerStore;
+    readonly pageLimit: () => PageLimit;
+    readonly pageTools: readonly PageTool[];
   },
 ): Promise<McpSession & { readonly commands: CommandPlace }> {
-  const { root, env, secrets, sessionId: id, names, counter, pageTools: own, ...rest } = options;
+  const { root, secrets, sessionId: id, isNamed, conversation, client, counter, budget } = place;
+  const { kept, pageLimit, pageTools: own } = parts;
   const tools = servedTools(createTools({ root, env, secrets }), names);
-  const { hints, format } = rest;
-  const opened = await openMcpSession({ ...rest, id, counter, tools });
+  const account = { id, isNamed, conversation, client, kept };
+  const opened = await openMcpSession({ ...account, counter, budget, tools, hints, format, pageLimit });
   const context = {
     tools: listTools([...tools, ...own], hints === "schema"),
     instructions: instructions[format],
@@ -190,13 +175,13 @@ async function openSession(
   try {
     await opened.session.record("system", countContext(counter, context));
     const intake = await createIntake({
-      store: rest.kept.store,
+      store: kept.store,
       sessionId: opened.session.id,
       agentId: "commands",
       counter,
       deltas: false,
-      maxResultTokens: Math.max(200, Math.floor(outputShare * (options.budget.perToolCall ?? 8_000))),
-      shareOfLimit: (text) => shareOfLimit(text, rest.pageLimit()) / outputShare,
+      maxResultTokens: Math.max(200, Math.floor(outputShare * (budget.perToolCall ?? 8_000))),
+      shareOfLimit: (text) => shareOfLimit(text, pageLimit()) / outputShare,
       recallHint: (name) => `recall with id ${name}, and pattern or lines`,
     });
     return { ...opened, commands: { root, env, intake } };
@@ -207,18 +192,11 @@ async function openSession(
 }
 
 interface ServerParts {
-  readonly version: string;
   readonly tools: readonly BudgetedTool[];
   readonly pageTools: readonly PageTool[];
-  readonly format: PageFormat;
   /** Answers in the client's session, within the client's limits. The first call of a tool opens the session, so a
    *  client that only lists the tools leaves no trace. */
   readonly asClient: <Result>(client: Asking, answer: (answering: Answering) => Promise<Result>) => Promise<Result>;
-  /** Whether the client's roots decide which directory is read. */
-  readonly asksRoots: boolean;
-  /** Whether the tools' definitions state the budget and change with it. */
-  readonly hasHints: boolean;
-  log(text: string): void;
 }
 
 /** Who asks, as far as it is known. */
@@ -233,29 +211,31 @@ interface Asking {
 }
 
 /** Creates servers: one for each connection, or for each request over HTTP. */
-async function createServerFactory(parts: ServerParts): Promise<McpServerFactory> {
+async function createServerFactory(options: HostOptions, parts: ServerParts): Promise<McpServerFactory> {
   const library = await import("@modelcontextprotocol/server");
-  const { format } = parts;
-  const tools = listTools([...parts.tools, ...parts.pageTools], parts.hasHints);
+  const { format, version } = options;
+  // The tools' definitions state the budget and change with it.
+  const hasHints = options.hints === "schema";
+  const tools = listTools([...parts.tools, ...parts.pageTools], hasHints);
   return ({ era, requestInfo }) => {
     const known = clientInSession(requestInfo?.headers.get(sessionHeader));
     const server = new library.Server(
-      { name: "plimsoll", title: "Plimsoll", version: parts.version },
-      { capabilities: { tools: parts.hasHints ? { listChanged: true } : {} }, instructions: instructions[format] },
+      { name: "plimsoll", title: "Plimsoll", version },
+      { capabilities: { tools: hasHints ? { listChanged: true } : {} }, instructions: instructions[format] },
     );
     const nameIn = ({ mcpReq }: ServerContext): string | undefined => {
       // From revision 2026-07-28, whose types do not describe its content.
       const info = (mcpReq.envelope as Envelope)?.[library.CLIENT_INFO_META_KEY] as { name?: string } | undefined;
       return info?.name ?? server.getClientVersion()?.name ?? known?.name;
     };
-    const rootsIn = rootsReader(server, { library, era, parts, isHttp: requestInfo !== undefined });
+    const rootsIn = rootsReader(server, { ...options, library, era, isHttp: requestInfo !== undefined });
     const askingIn = async (context: ServerContext): Promise<Asking | "must ask"> => {
       const roots = await rootsIn(context);
       const conversation = findConversation({ meta: context.mcpReq._meta });
       return roots === "must ask" ? roots : { id: known?.id, conversation, name: nameIn(context), roots };
     };
     server.setRequestHandler("tools/list", async (_request, context) => {
-      const asking = parts.hasHints ? await askingIn(context) : "must ask";
+      const asking = hasHints ? await askingIn(context) : "must ask";
       if (asking === "must ask") return { tools };
       const hinted = parts.asClient(asking, async ({ session }) =>
         listTools([...session.toolSchemas(), ...parts.pageTools], true),
@@ -269,11 +249,12 @@ async function createServerFactory(parts: ServerParts): Promise<McpServerFactory
         const { inputRequired } = library;
         return inputRequired({ inputRequests: { [rootsKey]: inputRequired.listRoots() } });
       }
-      const called = { ...parts, name: params.name, args: params.arguments ?? {}, signal: context.mcpReq.signal };
-      const answer = () => parts.asClient(asking, (answering) => answerCall(answering, called));
+      const { name, arguments: args = {} } = params;
+      const call = { name, args, format, pageTools: parts.pageTools, signal: context.mcpReq.signal };
+      const answer = () => parts.asClient(asking, (answering) => answerCall(answering, call));
       const result = toCallResult(await settle(answer, format), format);
       // Over HTTP there may be nobody who receives it.
-      if (parts.hasHints) await server.sendToolListChanged().catch(() => {});
+      if (hasHints) await server.sendToolListChanged().catch(() => {});
       return result;
     });
     return server;
@@ -289,15 +270,14 @@ const rootsKey = "roots";
  *  (`http-clients.ts`). */
 function rootsReader(
   server: InstanceType<typeof import("@modelcontextprotocol/server")["Server"]>,
-  options: {
+  options: Pick<HostOptions, "asksRoots" | "log"> & {
     readonly library: typeof import("@modelcontextprotocol/server");
     readonly era: "legacy" | "modern";
     readonly isHttp: boolean;
-    readonly parts: Pick<ServerParts, "asksRoots" | "log">;
   },
 ): (context: ServerContext) => Promise<readonly string[] | undefined | "must ask"> {
-  const { library, era, isHttp, parts } = options;
-  if (!parts.asksRoots) return async () => undefined;
+  const { asksRoots, library, era, isHttp, log } = options;
+  if (!asksRoots) return async () => undefined;
   if (isHttp && era === "legacy") return async () => rootsOfRequest.getStore();
   let known: Promise<readonly string[] | undefined> | undefined;
   if (era === "legacy") {
@@ -310,7 +290,7 @@ function rootsReader(
         // A client that offers roots but does not send them is served without.
         return listAddresses(await server.listRoots(undefined, { timeout: 3_000 }));
       } catch (error) {
-        parts.log(`the client offers roots but did not send them: ${messageOf(error)}`);
+        log(`the client offers roots but did not send them: ${messageOf(error)}`);
         return undefined;
       }
     };
@@ -374,11 +354,7 @@ function shortenSchema({ properties, required }: ToolSchema["inputSchema"]): obj
 
 const pageTools: readonly PageTool[] = [nextPageTool, recallPageTool, budgetStatusTool];
 
-export interface Answering {
-  readonly session: Session;
-  /** What the client has to know. Returned once. */
-  takeNotice(): string | undefined;
-  original?: McpSession["original"] | undefined;
+export interface Answering extends Pick<McpSession, "session" | "takeNotice">, Partial<Pick<McpSession, "original">> {
   readonly commands?: CommandPlace | undefined;
 }
 

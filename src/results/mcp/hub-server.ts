@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ContextError } from "../../core/errors.ts";
 import { elementsOf, isPlainObject, memberOf, messageOf } from "../../core/text/index.ts";
-import { parseRpcMessages, type RpcObject, renderAnswer, replaceAt, type WrittenMessage } from "./rpc-message.ts";
+import { parseRpcMessages, type RpcMessage, type RpcObject, renderAnswer, replaceAt } from "./rpc-message.ts";
 import type { ServerConnection } from "./server-connection.ts";
 
 export interface HubServer {
@@ -18,20 +18,16 @@ export interface HubServer {
   reportLate(): void;
   /** From now on, changes of the server's lists are reported to the client. */
   clientIsGreeted(): void;
-  /** Passes the client's notification on, once the server was greeted. */
-  initialized(text: string): Promise<void>;
   /** Whether the server runs and has the capability of the method. */
   offers(method: string): boolean;
   /** Sends a request of our own. Returns nothing if the server does not answer in time. */
-  ask(method: string, params?: string): Promise<WrittenMessage | undefined>;
+  ask(method: string, params?: string): Promise<RpcMessage | undefined>;
   /** Returns the JSON of all elements. */
   list(method: string, key: string): Promise<string[]>;
   /** Sends a request of the client. If the server refuses it, the others are asked. */
   forward(id: string, text: string, others?: readonly HubServer[]): Promise<void>;
-  cancel(id: string, text: string): void;
-  /** Passes the client's answer, or its progress, if it is about a request of this server. */
-  answer(id: string | undefined, text: string, path: readonly string[]): void;
-  send(text: string): Promise<void>;
+  /** Passes an answer or a notification of the client on if it is for this server. */
+  take(message: RpcMessage): void;
   end(): void;
   kill(signal: NodeJS.Signals): void;
 }
@@ -84,27 +80,21 @@ export function createHubServer(options: HubServerOptions): HubServer {
     clientIsGreeted() {
       state.isClientGreeted = true;
     },
-    async initialized(text) {
-      state.initializedText = text;
-      if (state.greeting !== undefined) await send(state, text);
-    },
     offers: (method) => isAlive(state) && hasCapability(state.greeting, method),
     ask: (method, params) => ask(state, method, { params, maxMs: options.listMs }),
     list: (method, key) => listAll(state, method, key),
     async forward(id, text, others = []) {
-      if (!isAlive(state)) return refuse(state, id);
+      if (!isAlive(state)) return refuseRequest(state, id);
       state.pending.set(id, { text, others });
       await send(state, text);
     },
-    cancel(id, text) {
-      if (state.pending.delete(id)) void send(state, text);
+    take(message) {
+      const { method, cancels } = message;
+      if (method === undefined || method === "notifications/progress") return passAnswer(state, message);
+      if (method === "notifications/initialized") state.initializedText = message.text();
+      const isExpected = cancels === undefined ? state.greeting !== undefined : state.pending.delete(cancels);
+      if (isExpected) void send(state, message.text());
     },
-    answer(id, text, path) {
-      const [, index, original] = /^"plimsoll\/(\d+)\/([\s\S]*)"$/.exec(id ?? "") ?? [];
-      const own = index === undefined ? undefined : { index: Number(index), id: JSON.parse(`"${original}"`) as string };
-      if (own?.index === options.index) void send(state, replaceAt(text, path, own.id));
-    },
-    send: (text) => send(state, text),
     end() {
       state.isEnding = true;
       state.connection?.end();
@@ -128,7 +118,7 @@ interface ServerState extends HubServerOptions {
   isClientGreeted: boolean;
   lastId: number;
   /** Our own requests without an answer. */
-  readonly asked: Map<string, (answer: WrittenMessage | undefined) => void>;
+  readonly asked: Map<string, (answer: RpcMessage | undefined) => void>;
   /** Requests of the client without an answer. */
   readonly pending: Map<string, { readonly text: string; readonly others: readonly HubServer[] }>;
   readonly settled: Promise<void>;
@@ -158,7 +148,7 @@ async function run(state: ServerState): Promise<number> {
   if (state.isEnding) end();
   try {
     for await (const line of lines) {
-      for (const received of parseRpcMessages(line)) await take(state, received, line);
+      for (const message of parseRpcMessages(line)) await take(state, message, line);
     }
   } catch (error) {
     if (!(error instanceof ContextError)) throw error;
@@ -182,11 +172,11 @@ async function lose(state: ServerState, reason: string): Promise<void> {
   state.settle();
   const ids = [...pending.keys()];
   pending.clear();
-  for (const id of ids) await refuse(state, id);
+  for (const id of ids) await refuseRequest(state, id);
   await reportLists(state);
 }
 
-function refuse({ name, problem = "is gone", emit }: ServerState, id: string): Promise<void> {
+function refuseRequest({ name, problem = "is gone", emit }: ServerState, id: string): Promise<void> {
   return emit(renderAnswer(id, { error: { code: -32_000, message: `The server "${name}" ${problem}.` } }));
 }
 
@@ -211,9 +201,9 @@ async function greet(state: ServerState, params: string): Promise<void> {
   if (state.problem !== undefined) return;
   const answer = await ask(state, "initialize", { params });
   if (answer === undefined) return;
-  state.greeting = answer.message.result;
+  state.greeting = answer.result;
   if (state.greeting === undefined) {
-    const { error } = JSON.parse(answer.text) as { readonly error?: { readonly message?: unknown } };
+    const { error } = answer.value as { readonly error?: { readonly message?: unknown } };
     const reason = String(error?.message ?? "it sent no result").replace(/\.$/, "");
     return lose(state, `refused the greeting: ${reason}`);
   }
@@ -231,10 +221,10 @@ async function ask(
   state: ServerState,
   method: string,
   { params = "{}", maxMs }: { readonly params?: string | undefined; readonly maxMs?: number },
-): Promise<WrittenMessage | undefined> {
+): Promise<RpcMessage | undefined> {
   state.lastId += 1;
   const id = JSON.stringify(`plimsoll:${state.lastId}`);
-  const answer = new Promise<WrittenMessage | undefined>((resolve) => state.asked.set(id, resolve));
+  const answer = new Promise<RpcMessage | undefined>((resolve) => state.asked.set(id, resolve));
   await send(state, `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`);
   const found = await (maxMs === undefined ? answer : Promise.race([answer, sleep(maxMs, null, { ref: false })]));
   state.asked.delete(id);
@@ -248,35 +238,39 @@ async function listAll(state: ServerState, method: string, key: string): Promise
   do {
     const params = cursor === undefined ? "{}" : JSON.stringify({ cursor });
     const answer = await ask(state, method, { params, maxMs: Math.max(0, deadline - performance.now()) });
-    if (answer?.message.result === undefined) break;
-    const { text, message } = answer;
+    if (answer?.result === undefined) break;
+    const text = answer.text();
     const range = memberOf(text, memberOf(text, 0, "result")!.value.start, key);
     if (range !== undefined) {
       const found = elementsOf(text, range.value.start).slice(0, maxElements - elements.length);
       for (const { start, end } of found) elements.push(text.slice(start, end));
     }
-    cursor = message.result?.nextCursor ?? undefined;
+    cursor = answer.result.nextCursor ?? undefined;
   } while (cursor !== undefined && elements.length < maxElements && performance.now() < deadline);
   return elements;
 }
 
 /** Passes a message of the server on. Only its own requests are changed: they get ids that no other server uses. */
-async function take(state: ServerState, received: WrittenMessage, line: Buffer): Promise<void> {
-  const { message, text } = received;
+async function take(state: ServerState, message: RpcMessage, line: Buffer): Promise<void> {
   const { id, method, cancels, params } = message;
-  if (method === undefined) return takeAnswer(state, received, line);
-  if (id !== undefined) return state.emit(withPackedIds(state.index, received));
+  const { index } = state;
+  if (method === undefined) return takeAnswer(state, message, line);
+  const text = message.text();
+  if (id !== undefined) {
+    const token = isPlainObject(params?._meta) ? params._meta.progressToken : undefined;
+    const packed = replaceAt(text, ["id"], pack(index, id));
+    if (token === undefined) return state.emit(packed);
+    return state.emit(replaceAt(packed, ["params", "_meta", "progressToken"], pack(index, JSON.stringify(token))));
+  }
   if (!state.isClientGreeted && method.endsWith("/list_changed")) return;
   state.learn(params);
-  const isOwn = cancels !== undefined;
-  await state.emit(isOwn ? replaceAt(text, ["params", "requestId"], pack(state.index, cancels)) : text);
+  await state.emit(cancels === undefined ? text : replaceAt(text, ["params", "requestId"], pack(index, cancels)));
 }
 
-async function takeAnswer(state: ServerState, received: WrittenMessage, line: Buffer): Promise<void> {
-  const { message, text } = received;
+async function takeAnswer(state: ServerState, message: RpcMessage, line: Buffer): Promise<void> {
   const { id = "", result } = message;
   const own = state.asked.get(id);
-  if (own !== undefined) return own(received);
+  if (own !== undefined) return own(message);
   const request = state.pending.get(id);
   // The client has cancelled it.
   if (request === undefined) return;
@@ -286,14 +280,17 @@ async function takeAnswer(state: ServerState, received: WrittenMessage, line: Bu
   state.learn(result);
   state.learn(result?.task);
   const isList = line[0] === "[".charCodeAt(0);
-  await state.emit(isList ? text : line);
+  await state.emit(isList ? message.text() : line);
 }
 
-function withPackedIds(index: number, { message: { id, params }, text }: WrittenMessage): string {
-  const token = isPlainObject(params?._meta) ? params._meta.progressToken : undefined;
-  const packed = replaceAt(text, ["id"], pack(index, id!));
-  if (token === undefined) return packed;
-  return replaceAt(packed, ["params", "_meta", "progressToken"], pack(index, JSON.stringify(token)));
+/** Passes the client's answer, or its progress, if it is about a request of this server. */
+function passAnswer(state: ServerState, message: RpcMessage): void {
+  const isAnswer = message.method === undefined;
+  const path = isAnswer ? ["id"] : ["params", "progressToken"];
+  const packed = isAnswer ? message.id : JSON.stringify(message.params?.progressToken);
+  const [, index, original] = /^"plimsoll\/(\d+)\/([\s\S]*)"$/.exec(packed ?? "") ?? [];
+  if (Number(index) !== state.index) return;
+  void send(state, replaceAt(message.text(), path, JSON.parse(`"${original}"`) as string));
 }
 
 /** Servers choose the ids of their own requests, so two may choose the same one. The client sees ids that contain the

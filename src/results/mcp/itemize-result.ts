@@ -15,8 +15,8 @@ import {
   shorten,
 } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
-import type { CallShare } from "../session/index.ts";
 import {
+  type CallShare,
   type Delivered,
   frameNames,
   type PageFormat,

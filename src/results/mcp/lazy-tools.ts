@@ -2,15 +2,7 @@
  *  one describes a tool, two call it. The list never changes, so the provider's prompt cache keeps matching. */
 import { didYouMean, isPlainObject, memberOf, messageOf, shorten } from "../../core/text/index.ts";
 import { createLineChannel } from "./line-stream.ts";
-import {
-  isModern,
-  parseRpcMessages,
-  type RpcMessage,
-  type RpcObject,
-  renderAnswer,
-  replaceAt,
-  type WrittenMessage,
-} from "./rpc-message.ts";
+import { isModern, parseRpcMessages, type RpcMessage, type RpcObject, renderAnswer, replaceAt } from "./rpc-message.ts";
 import type { ServerConnection } from "./server-connection.ts";
 
 /** Returns a connection whose list has only the fixed tools. `about` says whose tools they are, for the model. */
@@ -25,24 +17,24 @@ export function hideTools(inner: ServerConnection, about: string): ServerConnect
   const answer = async (request: LazyRequest): Promise<void> => {
     underWay.add(request.id);
     const answered = catalog.tools().then((tools) => answerCall(request, tools));
-    const result = await answered.catch((error: unknown) => refuse(messageOf(error)));
+    const result = await answered.catch((error: unknown) => sayError(messageOf(error)));
     const isCancelled = !underWay.delete(request.id);
     if (isCancelled) return;
     if (result === undefined) return inner.send(asRealCall(request));
     const complete = isModern(request) ? { ...result, resultType: "complete" } : result;
     await toClient.push(renderAnswer(request.id, { result: complete }));
   };
-  const take = async ({ message, text }: WrittenMessage): Promise<void> => {
+  const take = async (message: RpcMessage): Promise<void> => {
     const { id, method, params } = message;
-    if (id === undefined) return underWay.delete(message.cancels ?? "") ? undefined : inner.send(text);
+    if (id === undefined) return underWay.delete(message.cancels ?? "") ? undefined : inner.send(message.text());
     if (method === "tools/list") {
       const complete = isModern(message) ? { resultType: "complete" } : {};
       return toClient.push(renderAnswer(id, { result: { tools: fixedTools(about), ...complete } }));
     }
-    if (method !== "tools/call") return inner.send(text);
+    if (method !== "tools/call") return inner.send(message.text());
     const args = isPlainObject(params?.arguments) ? params.arguments : {};
     // Finding a tool may wait for a server, and later messages do not wait for that.
-    void answer({ ...message, id, text, tool: String(params?.name), args });
+    void answer({ ...message, id, tool: String(params?.name), args });
   };
   void pump();
   return {
@@ -103,7 +95,6 @@ function fixedTools(about: string): object[] {
 
 interface LazyRequest extends RpcMessage {
   readonly id: string;
-  readonly text: string;
   readonly tool: string;
   readonly args: RpcObject;
 }
@@ -117,7 +108,7 @@ function say(text: string): CallResult {
   return { content: [{ type: "text", text }] };
 }
 
-function refuse(text: string): CallResult {
+function sayError(text: string): CallResult {
   return { ...say(text), isError: true };
 }
 
@@ -125,13 +116,13 @@ function refuse(text: string): CallResult {
 async function answerCall({ tool, args }: LazyRequest, tools: readonly HiddenTool[]): Promise<CallResult | undefined> {
   if (tool === "find_tool") return say(listFound(tools, String(args.query ?? "")));
   if (tool !== "describe_tool" && !isCaller(tool)) {
-    return refuse(`There is no tool ${tool} here. Find tools with find_tool and call them with call_tool.`);
+    return sayError(`There is no tool ${tool} here. Find tools with find_tool and call them with call_tool.`);
   }
   const found = tools.find(({ name }) => name === args.name);
-  if (found === undefined) return refuse(explainUnknown(tools, String(args.name)));
-  if (tool === "describe_tool") return say(describe(found));
+  if (found === undefined) return sayError(explainUnknown(tools, String(args.name)));
+  if (tool === "describe_tool") return say(describeTool(found));
   if (tool === "call_read_tool" && !isReadOnly(found)) {
-    return refuse(`${found.name} is not marked as read-only. Call it with call_tool.`);
+    return sayError(`${found.name} is not marked as read-only. Call it with call_tool.`);
   }
   let given = args.arguments ?? {};
   if (typeof given === "string") {
@@ -141,11 +132,12 @@ async function answerCall({ tool, args }: LazyRequest, tools: readonly HiddenToo
     } catch {}
   }
   const problem = await checkArguments(found, given);
-  return problem === undefined ? undefined : refuse(problem);
+  return problem === undefined ? undefined : sayError(problem);
 }
 
 /** Returns the line of the same request for the tool itself. The arguments keep their bytes. */
-function asRealCall({ text, args }: LazyRequest): string {
+function asRealCall({ args, ...request }: LazyRequest): string {
+  const text = request.text();
   const params = memberOf(text, 0, "params")!.value;
   const outer = memberOf(text, params.start, "arguments")!.value;
   const inner = memberOf(text, outer.start, "arguments")?.value;
@@ -169,13 +161,13 @@ const listChanged = "notifications/tools/list_changed";
 
 /** Reads the server's list when it is first needed, and again after it has changed. */
 function createCatalog(send: ServerConnection["send"]) {
-  const asked = new Map<string, (answer: WrittenMessage) => void>();
+  const asked = new Map<string, (answer: RpcMessage) => void>();
   let lastId = 0;
   let known: Promise<readonly HiddenTool[]> | undefined;
-  const ask = async (cursor: unknown): Promise<WrittenMessage> => {
+  const ask = async (cursor: unknown): Promise<RpcMessage> => {
     lastId += 1;
     const id = `plimsoll-tools:${lastId}`;
-    const answer = new Promise<WrittenMessage>((resolve) => asked.set(JSON.stringify(id), resolve));
+    const answer = new Promise<RpcMessage>((resolve) => asked.set(JSON.stringify(id), resolve));
     const params = cursor === undefined ? {} : { cursor };
     await send(`${JSON.stringify({ jsonrpc: "2.0", id, method: "tools/list", params })}\n`);
     return answer;
@@ -186,7 +178,7 @@ function createCatalog(send: ServerConnection["send"]) {
     let pages = 0;
     // A server's list may never end.
     do {
-      const { result } = (await ask(cursor)).message;
+      const { result } = await ask(cursor);
       const found: unknown[] = Array.isArray(result?.tools) ? result.tools : [];
       for (const tool of found.filter(isPlainObject)) tools.push(readTool(tool));
       cursor = result?.nextCursor ?? undefined;
@@ -206,14 +198,12 @@ function createCatalog(send: ServerConnection["send"]) {
       const isChange =
         line.length < 1_000 &&
         line.includes(listChanged) &&
-        parseRpcMessages(line).every(({ message: { method } }) => method === listChanged);
+        parseRpcMessages(line).every(({ method }) => method === listChanged);
       if (isChange) known = undefined;
       if (isChange || asked.size === 0) return isChange;
-      const own = parseRpcMessages(line).find(
-        ({ message: { id, method } }) => method === undefined && asked.has(id ?? ""),
-      );
+      const own = parseRpcMessages(line).find(({ id, method }) => method === undefined && asked.has(id ?? ""));
       if (own === undefined) return false;
-      const { id = "" } = own.message;
+      const { id = "" } = own;
       asked.get(id)?.(own);
       return asked.delete(id);
     },
@@ -307,7 +297,7 @@ function describeKind(tool: HiddenTool): string {
   return tool.annotations.destructiveHint === false ? "makes changes" : "may be destructive";
 }
 
-function describe(tool: HiddenTool): string {
+function describeTool(tool: HiddenTool): string {
   const { name, description, inputSchema, annotations } = tool;
   const caller = isReadOnly(tool) ? "call_read_tool" : "call_tool";
   const { title, ...hints } = annotations;

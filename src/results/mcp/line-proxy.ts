@@ -20,7 +20,11 @@ import {
 import type { WrapIntake } from "./wrap-intake.ts";
 
 export interface LineProxy {
-  fromClient(line: Buffer): ClientLine;
+  /** Returns lines for the server, and lines for the client. An answer is undefined for a cancelled call. */
+  fromClient(line: Buffer): {
+    readonly forward: string | Buffer | undefined;
+    readonly answers: readonly Promise<string | undefined>[];
+  };
   /** Returns what is sent to the client. A result that is larger than its fair share may wait for other calls. Then
    *  `hold` is called, and later lines may overtake it. */
   fromServer(line: Buffer, hold?: () => void): Promise<string | Buffer>;
@@ -28,13 +32,6 @@ export interface LineProxy {
   nextPageName(): string;
   /** Resolves when the session has everything that has passed. */
   settled(): Promise<void>;
-}
-
-export interface ClientLine {
-  /** Lines for the server. */
-  readonly forward: string | Buffer | undefined;
-  /** Lines for the client. Undefined for a cancelled call. */
-  readonly answers: readonly Promise<string | undefined>[];
 }
 
 interface LineProxyOptions extends Omit<Paging, "background" | "gave" | "nextPageName"> {
@@ -76,7 +73,7 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
     }
     if (request === "list") {
       const list = ownTools.addTo(text, result);
-      await context.listed((JSON.parse(list) as RpcMessage).result?.tools);
+      await context.listed((JSON.parse(list) as { readonly result?: RpcObject }).result?.tools);
       return list;
     }
     if (!("task" in request)) {

@@ -103,14 +103,12 @@ export function writeLine(stream: Writable, line: string | Buffer): Promise<void
 }
 
 /** Lines from several sources for one reader. */
-interface LineChannel {
+export function createLineChannel(): {
   readonly lines: AsyncIterable<Buffer>;
   /** Resolves when the reader has taken the line, so a slow reader slows the sources down. */
   push(line: string | Buffer): Promise<void>;
   end(): void;
-}
-
-export function createLineChannel(): LineChannel {
+} {
   const waiting: { readonly line: Buffer; readonly taken: () => void }[] = [];
   let isEnded = false;
   let wake: () => void = () => {};
@@ -143,15 +141,8 @@ export function createLineChannel(): LineChannel {
   };
 }
 
-/** A line that is being received. A large one grows in place: joining its parts at the end would need the memory
- *  twice. */
-interface LineBuffer {
-  add(bytes: Buffer): void;
-  /** Returns everything that was added, and clears it. */
-  take(): Buffer;
-}
-
-/** A string in Node has at most 2 ** 29 − 24 characters. A longer line is passed on unchanged. */
+/** A line that is being received. A large one grows in place: joining its parts at the end would need the memory twice. A
+ *  string in Node has at most 2 ** 29 − 24 characters. A longer line is passed on unchanged. */
 export function createLineBuffer(
   limits: {
     /** Up to this size, parts are joined. */
@@ -159,7 +150,11 @@ export function createLineBuffer(
     /** From this size on, they are joined again. */
     readonly maxBytes: number;
   } = { largeBytes: 4_194_304, maxBytes: 2 ** 29 },
-): LineBuffer {
+): {
+  add(bytes: Buffer): void;
+  /** Returns everything that was added, and clears it. */
+  take(): Buffer;
+} {
   const { largeBytes, maxBytes } = limits;
   let parts: Buffer[] = [];
   let length = 0;

@@ -5,21 +5,14 @@ import { readOriginal } from "../../conversation/intake/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { isText, isWhole, namedKey, objectOf, readJson, shorten } from "../../core/text/index.ts";
-import type { Counter } from "../../core/tokens/index.ts";
 import { type Environment, isAlive, ownIdentity, type ProcessIdentity } from "../../host/index.ts";
-import type { LedgerOptions } from "../session/index.ts";
-import {
-  type BudgetedTool,
-  createSession,
-  type HintMode,
-  type PageFormat,
-  type PageLimit,
-  type Session,
-} from "../session/index.ts";
+import { createSession, type Session, type SessionOptions } from "../session/index.ts";
 import { completeBudget } from "./client-limits.ts";
 import type { ServerStore } from "./server-store.ts";
 
-interface McpSessionOptions {
+interface McpSessionOptions
+  extends Required<Pick<SessionOptions, "counter" | "budget" | "pageLimit">>,
+    Pick<SessionOptions, "tools" | "hints" | "format" | "nextPageName"> {
   /** The same in every process that serves the same thing, so that ids and tokens of results stay valid after a
    *  restart. Without a name or a conversation, each process has its own account, the second one as `ID.2`, because each
    *  is a conversation with its own window. */
@@ -31,15 +24,6 @@ interface McpSessionOptions {
   /** The conversation, if a process serves several. Each has its own account and continues it after a restart. */
   readonly client?: string | undefined;
   readonly kept: ServerStore;
-  readonly counter: Counter;
-  readonly budget: LedgerOptions;
-  readonly tools?: readonly BudgetedTool[] | undefined;
-  /** @default "note" */
-  readonly hints?: HintMode | undefined;
-  /** @default "json" */
-  readonly format?: PageFormat | undefined;
-  readonly pageLimit: () => PageLimit;
-  readonly nextPageName?: (() => string) | undefined;
 }
 
 export interface McpSession {
@@ -56,35 +40,33 @@ export interface McpSession {
  *  tokens stay valid. Servers of one named session, or of one conversation, have one account. Otherwise the account
  *  continues only if the same client had it, or if the process before was killed a short time ago. */
 export async function openMcpSession(options: McpSessionOptions): Promise<McpSession> {
-  const { store } = options.kept;
-  const opened = await openAnyAccount(options);
+  const { id, isNamed, client, conversation, kept } = options;
+  const common = isNamed ? { id, isLasting: true } : conversation;
+  let opened: Account | undefined;
+  let unreadable: ContextError | undefined;
+  if (common !== undefined && client === undefined) {
+    try {
+      opened = { ...(await openCommonAccount(options, common)), takeNotice: createNotices(kept, undefined) };
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+      unreadable = error;
+    }
+  }
+  opened ??= await openOwnAccount(options, unreadable);
   const names = [opened.session.id, opened.session.id.replace(/^claude-code-/, "")];
   return {
     ...opened,
     async original(id) {
-      const found = await readOriginal(store, id);
+      const found = await readOriginal(kept.store, id);
       return found !== undefined && names.includes(found.sessionId) ? found.text : undefined;
     },
   };
 }
 
-async function openAnyAccount(options: McpSessionOptions): Promise<Omit<McpSession, "original">> {
-  const { id, isNamed, client, conversation, kept } = options;
-  const common = isNamed ? { id, isLasting: true } : conversation;
-  if (common === undefined || client !== undefined) return openOwnAccount(options);
-  try {
-    return { ...(await openCommonAccount(options, common)), takeNotice: createNotices(kept, undefined) };
-  } catch (error) {
-    if (!isUnreadable(error)) throw error;
-    return openOwnAccount(options, error);
-  }
-}
+type Account = Omit<McpSession, "original">;
 
 /** `unreadable` says why the first account cannot be used. */
-async function openOwnAccount(
-  options: McpSessionOptions,
-  unreadable?: ContextError,
-): Promise<Omit<McpSession, "original">> {
+async function openOwnAccount(options: McpSessionOptions, unreadable: ContextError | undefined): Promise<Account> {
   const { id: shared, isNamed, kept, client } = options;
   let damaged = unreadable;
   let number = damaged === undefined ? await lastNumber(kept.store, shared, client) : 2;
@@ -158,7 +140,7 @@ const plainId = /^[\w.@:-]{1,100}$/;
 async function openCommonAccount(
   options: McpSessionOptions,
   { id, isLasting }: Conversation,
-): Promise<Pick<McpSession, "session" | "close">> {
+): Promise<Pick<Account, "session" | "close">> {
   const { store } = options.kept;
   const key = `${id}${processMark}${process.pid}@${hostname()}`;
   await store.put(marks, key, renderOwnMark("running"));
@@ -183,25 +165,16 @@ async function openCommonAccount(
 
 const processMark = "#";
 
-function createAccount(
-  { id: shared, kept, ...rest }: McpSessionOptions,
-  id: string,
-  systemPart?: string,
-): Promise<Session> {
-  const { counter, budget, tools, hints, format, pageLimit, nextPageName } = rest;
+function createAccount(options: McpSessionOptions, id: string, systemPart?: string): Promise<Session> {
+  const { id: shared, isNamed, conversation, client, kept, budget, ...settings } = options;
   return createSession({
+    ...settings,
+    budget: completeBudget(budget),
     sessionId: id,
     store: kept.store,
     now: Date.now,
     continuations: "unique",
     patience,
-    counter,
-    budget: completeBudget(budget),
-    tools,
-    hints,
-    format,
-    pageLimit,
-    nextPageName,
     groupId: id === shared ? undefined : shared,
     systemPart,
   });
@@ -260,11 +233,6 @@ async function claimAccount(
   }
 }
 
-const isMark = objectOf(
-  { pid: isWhole, state: (value): value is Mark["state"] => value === "running" || value === "ended" },
-  { started: isText, client: isText, host: isText, time: isWhole },
-);
-
 function renderOwnMark(state: Mark["state"], client?: string): string {
   const mark: Mark = { ...ownIdentity(), state, client, host: hostname(), time: Date.now() };
   return JSON.stringify(mark);
@@ -278,7 +246,9 @@ function isRunning(mark: Mark): boolean {
 
 /** Returns undefined for a mark that cannot be read. */
 function readMark(text: string | undefined): Mark | undefined {
-  const mark = readJson(text, isMark);
+  const isState = (value: unknown): value is Mark["state"] => value === "running" || value === "ended";
+  const others = { started: isText, client: isText, host: isText, time: isWhole };
+  const mark = readJson(text, objectOf({ pid: isWhole, state: isState }, others));
   // 0 is our own process group.
   return mark?.pid === 0 ? undefined : mark;
 }
@@ -320,32 +290,26 @@ export interface ClientSessions {
   closeAll(): Promise<void>;
 }
 
-interface OpenSession {
-  readonly session: Promise<McpSession>;
-  /** The number of running calls. */
-  calls: number;
-}
-
 /** Opens a session with a client's first call. Most clients never announce their end, so above `maxOpen` it closes the
  *  least recently used ones. Never closes a session with a running call, nor the shared one, whose clients could not find it again. */
 export function createClientSessions(
   open: (client: string | undefined) => Promise<McpSession>,
   maxOpen: number = 100,
 ): ClientSessions {
-  /** In the order of their last use. */
-  const opened = new Map<string | undefined, OpenSession>();
+  /** In the order of their last use, with the number of running calls. */
+  const opened = new Map<string | undefined, { readonly session: Promise<McpSession>; calls: number }>();
   // The opening session waits for this, because an account is free only after it is closed.
   let closing: Promise<void> = Promise.resolve();
-  const close = async (client: string | undefined, { session }: OpenSession): Promise<void> => {
+  const close = async (client: string | undefined): Promise<void> => {
+    const session = opened.get(client)?.session;
     opened.delete(client);
-    const end = async (): Promise<void> => (await session).close();
-    closing = closing.then(end).catch(() => {});
+    closing = closing.then(async () => (await session)?.close()).catch(() => {});
     await closing;
   };
-  const begin = (client: string | undefined): OpenSession => {
-    for (const [other, each] of opened) {
+  const begin = (client: string | undefined) => {
+    for (const [other, { calls }] of opened) {
       if (opened.size < maxOpen) break;
-      if (other !== undefined && each.calls === 0) void close(other, each);
+      if (other !== undefined && calls === 0) void close(other);
     }
     const session = closing.then(() => open(client));
     session.catch(() => opened.get(client)?.session === session && opened.delete(client));
@@ -364,11 +328,10 @@ export function createClientSessions(
       }
     },
     async close(client) {
-      const left = opened.get(client);
-      if (left?.calls === 0) await close(client, left);
+      if (opened.get(client)?.calls === 0) await close(client);
     },
     async closeAll() {
-      for (const [client, each] of opened) void close(client, each);
+      for (const client of opened.keys()) void close(client);
       await closing;
     },
   };

@@ -234,16 +234,13 @@ export async function settle(call: () => Promise<Answer>, format: PageFormat = "
 
 /** As JSON, the same in both forms: clients show the model only one of them, and each must say how to continue. As
  *  text, only the text: a client that prefers structured content would show more than was counted. */
-export function toCallResult({ envelope, text }: Answer, format: PageFormat = "json"): CallResult {
+export function toCallResult(
+  { envelope, text }: Answer,
+  format: PageFormat = "json",
+): { content: { type: "text"; text: string }[]; structuredContent?: Record<string, unknown>; isError?: true } {
   return {
     content: [{ type: "text", text }],
     ...(format === "json" ? { structuredContent: { ...envelope } } : {}),
     ...(envelope.status === "error" ? { isError: true } : {}),
   };
 }
-
-type CallResult = {
-  content: { type: "text"; text: string }[];
-  structuredContent?: Record<string, unknown>;
-  isError?: true;
-};

@@ -11,7 +11,8 @@ import {
 } from "../../core/text/index.ts";
 import { type LineEnds, maxLineBytes, writeLine } from "./line-stream.ts";
 
-/** The parts of a JSON-RPC message that matter for passing it on. */
+/** The parts of a JSON-RPC message that matter for passing it on. Malformed parts are left out: the receiver of the
+ *  message decides about them. */
 export interface RpcMessage {
   /** The JSON of the id, because 1 and "1" are two ids. */
   readonly id?: string | undefined;
@@ -20,82 +21,75 @@ export interface RpcMessage {
   readonly method?: string | undefined;
   readonly params?: RpcObject | undefined;
   readonly result?: RpcObject | undefined;
+  /** The whole message. */
+  readonly value: unknown;
+  /** The bytes as they arrived. A message of several in a line gets a line break. */
+  text(): string;
 }
 
 export type RpcObject = Readonly<Record<string, unknown>>;
 
-export interface ParsedLine extends LineValues {
+export interface ParsedLine {
+  readonly text: string;
+  /** One revision of the protocol allows several messages in a line. */
+  readonly isBatch: boolean;
   readonly messages: readonly RpcMessage[];
 }
 
-/** Returns undefined if it is not a message or too long for a string. */
+/** Returns undefined if it is not JSON or too long for a string. */
 export function parseLine(line: Buffer): ParsedLine | undefined {
   const known = parsedLines.get(line);
   if (known !== undefined) return known;
-  const values = parseValues(line);
-  const parsed = values && { ...values, messages: values.values.map(readMessage) };
-  if (parsed !== undefined) parsedLines.set(line, parsed);
+  let text: string;
+  let value: unknown;
+  try {
+    text = line.toString("utf8");
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  let ranges: readonly JsonRange[] | undefined;
+  const textAt = (index: number): string => {
+    ranges ??= elementsOf(text, 0);
+    const { start, end } = ranges[index]!;
+    return `${text.slice(start, end)}\n`;
+  };
+  const messages = Array.isArray(value)
+    ? value.map((each, index) => readMessage(each, () => textAt(index)))
+    : [readMessage(value, () => text)];
+  const parsed = { text, isBatch: Array.isArray(value), messages };
+  parsedLines.set(line, parsed);
   return parsed;
 }
 
 /** A line passes several readers. Parsing 100 MB twice would take twice the memory. */
 const parsedLines = new WeakMap<Buffer, ParsedLine>();
 
-interface LineValues {
-  readonly text: string;
-  /** One revision of the protocol allows several messages in a line. */
-  readonly isBatch: boolean;
-  readonly values: readonly WrittenValue[];
+/** Returns each message of a line. Other lines have none. */
+export function parseRpcMessages(line: Buffer): readonly RpcMessage[] {
+  return parseLine(line)?.messages ?? [];
 }
 
-export interface WrittenValue {
-  readonly value: unknown;
-  /** The bytes as they arrived. */
-  text(): string;
-}
-
-/** Returns undefined if it is not JSON. */
-export function parseValues(line: Buffer): LineValues | undefined {
-  try {
-    const text = line.toString("utf8");
-    const value: unknown = JSON.parse(text);
-    if (!Array.isArray(value)) return { text, isBatch: false, values: [{ value, text: () => text }] };
-    let ranges: readonly JsonRange[] | undefined;
-    const textAt = (index: number): string => {
-      ranges ??= elementsOf(text, 0);
-      const { start, end } = ranges[index]!;
-      return text.slice(start, end);
-    };
-    return {
-      text,
-      isBatch: true,
-      values: value.map((each, at) => ({ value: each, text: () => textAt(at) })),
-    };
-  } catch {
-    return undefined;
-  }
-}
-
-/** Leaves out malformed parts. The receiver of the message decides about them. */
-function readMessage(written: WrittenValue): RpcMessage {
-  const { value } = written;
-  if (!isPlainObject(value)) return {};
+function readMessage(value: unknown, text: () => string): RpcMessage {
+  if (!isPlainObject(value)) return { value, text };
   const { method, params, result } = value;
   return {
-    id: idText(written, "id"),
-    cancels: method === "notifications/cancelled" ? idText(written, "params", "requestId") : undefined,
+    id: idText({ value, text }, "id"),
+    cancels: method === "notifications/cancelled" ? idText({ value, text }, "params", "requestId") : undefined,
     method: typeof method === "string" ? method : undefined,
     params: isPlainObject(params) ? params : undefined,
     result: isPlainObject(result) ? result : undefined,
+    value,
+    text,
   };
 }
 
 /** Returns the JSON of the id as it is written, if JavaScript would round it, as with ids of 64 bits. */
-export function idText(written: WrittenValue, ...names: readonly string[]): string | undefined {
-  const id = names.reduce<unknown>((value, name) => (isPlainObject(value) ? value[name] : undefined), written.value);
+export function idText(message: Pick<RpcMessage, "value" | "text">, ...names: readonly string[]): string | undefined {
+  const id = names.reduce<unknown>((value, name) => (isPlainObject(value) ? value[name] : undefined), message.value);
   if (typeof id === "string" || Number.isSafeInteger(id)) return JSON.stringify(id);
   if (typeof id !== "number") return undefined;
-  const text = written.text();
+  const text = message.text();
   const range = names.reduce((outer, name) => memberOf(text, outer.start, name)!.value, { start: 0, end: 0 });
   return text.slice(range.start, range.end);
 }
@@ -106,7 +100,7 @@ export function readEnds({ head, tail }: LineEnds): { readonly isRequest: boolea
   const idFirst = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*,/;
   const idLast = /"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
   const [, id] = idFirst.exec(head) ?? idLast.exec(tail) ?? [];
-  return { isRequest, id: id === undefined || parseValues(Buffer.from(id)) === undefined ? undefined : id };
+  return { isRequest, id: id === undefined || parseLine(Buffer.from(id)) === undefined ? undefined : id };
 }
 
 /** Returns what to do with a line of the client that is too long: a request gets an error. */
@@ -138,22 +132,6 @@ export function readClientName({ method, params }: RpcMessage): string | undefin
 export function isModern({ params }: RpcMessage): boolean {
   const meta = params?._meta;
   return isPlainObject(meta) && "io.modelcontextprotocol/protocolVersion" in meta;
-}
-
-/** A message and its JSON. */
-export interface WrittenMessage {
-  readonly message: RpcMessage;
-  readonly text: string;
-}
-
-/** Returns each message of a line. Other lines have none. */
-export function parseRpcMessages(line: Buffer): WrittenMessage[] {
-  const parsed = parseLine(line);
-  if (parsed === undefined) return [];
-  const { text, isBatch, messages } = parsed;
-  if (!isBatch) return [{ message: messages[0]!, text }];
-  const texts = elementsOf(text, 0).map(({ start, end }) => `${text.slice(start, end)}\n`);
-  return messages.map((message, index) => ({ message, text: texts[index]! }));
 }
 
 /** Returns the text with another value at the path. Everything else keeps its bytes. */

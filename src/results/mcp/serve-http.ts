@@ -109,19 +109,19 @@ async function answer(
   response: ServerResponse,
   { isLocal, mayAsk, handle, roots }: AnswerOptions,
 ): Promise<void> {
-  if (!isLocal(request)) return refuse(response, 403, "The server accepts requests from this machine only.");
+  if (!isLocal(request)) return sendRefusal(response, 403, "The server accepts requests from this machine only.");
   if (!mayAsk(request)) {
     response.setHeader("www-authenticate", "Bearer");
-    return refuse(response, 401, "The request needs the server's token: Authorization: Bearer TOKEN.");
+    return sendRefusal(response, 401, "The request needs the server's token: Authorization: Bearer TOKEN.");
   }
-  if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return refuse(response, 413, tooLarge);
+  if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return sendRefusal(response, 413, tooLarge);
   const url = parseUrl(request);
-  if (url?.pathname !== path) return refuse(response, 404, `The server is at ${path}.`);
+  if (url?.pathname !== path) return sendRefusal(response, 404, `The server is at ${path}.`);
   const gone = new AbortController();
   response.once("close", () => gone.abort());
   const client = clientInSession([request.headers[sessionHeader]].flat()[0]);
   const isLookedAt = mayInitialize(request) || (roots !== undefined && client?.offersRoots === true);
-  const whole = limitBody(request, () => refuse(response, 413, tooLarge));
+  const whole = limitBody(request, () => sendRefusal(response, 413, tooLarge));
   const body = isLookedAt && request.method === "POST" ? await readFirst(whole) : whole;
   const first = Buffer.isBuffer(body) ? body : undefined;
   const ask = (): Promise<Response> => handle(toRequest(request, { url, signal: gone.signal, body }));
@@ -224,7 +224,7 @@ function parseUrl({ url = "/" }: IncomingMessage): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined;
 }
 
-function refuse(response: ServerResponse, status: number, message: string): void {
+function sendRefusal(response: ServerResponse, status: number, message: string): void {
   response.writeHead(status, { "content-type": "application/json" });
   response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_000, message } }));
 }

@@ -1,11 +1,11 @@
 import { isJSONRPCNotification, isJSONRPCRequest, type JSONRPCMessage } from "@modelcontextprotocol/server";
 import { expect, test } from "vitest";
-import { parseValues } from "./rpc-message.ts";
+import { parseLine } from "./rpc-message.ts";
 import { type ClientMessage, readClientMessage, renderServerMessage } from "./serve-stdio.ts";
 
 const isTaken = (message: unknown) => isJSONRPCRequest(message) || isJSONRPCNotification(message);
 const read = (text: string): ClientMessage[] =>
-  parseValues(Buffer.from(text))!.values.map((value) => readClientMessage(value, isTaken));
+  parseLine(Buffer.from(text))!.messages.map((value) => readClientMessage(value, isTaken));
 const messageOf = (text: string): object => {
   const [found] = read(text);
   return "message" in found! ? found.message : {};

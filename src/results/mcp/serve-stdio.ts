@@ -3,8 +3,7 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
 import { isPlainObject } from "../../core/text/index.ts";
 import { createHost, type HostOptions } from "./create-host.ts";
 import { readMessageLines, writeLine } from "./line-stream.ts";
-
-import { idText, parseValues, type RpcObject, refuseLongLine, renderAnswer, type WrittenValue } from "./rpc-message.ts";
+import { idText, parseLine, type RpcMessage, type RpcObject, refuseLongLine, renderAnswer } from "./rpc-message.ts";
 
 /** Serves one client, from revision 2024-10-07 of the protocol on, until it closes its end or the signal comes. */
 export async function serveStdio(options: HostOptions, streams: StdioStreams): Promise<void> {
@@ -33,7 +32,7 @@ export type ClientMessage =
   | { readonly refused: string; readonly answer?: string | undefined };
 
 /** `isTaken` says whether the library accepts it as a request or a notification. */
-export function readClientMessage(written: WrittenValue, isTaken: (message: unknown) => boolean): ClientMessage {
+export function readClientMessage(written: RpcMessage, isTaken: (message: unknown) => boolean): ClientMessage {
   const { value } = written;
   if (!isPlainObject(value)) return { refused: "a message on stdin is not an object" };
   // Some serializers write null for missing values.
@@ -46,7 +45,7 @@ export function readClientMessage(written: WrittenValue, isTaken: (message: unkn
   const problem =
     'Invalid Request: it needs jsonrpc "2.0", a method, an id that is a text or a number, an object as params if any, and nothing else.';
   const error = { code: -32_600, message: problem };
-  return { refused, answer: renderAnswer(idText(written, "id") ?? "null", { error }) };
+  return { refused, answer: renderAnswer(written.id ?? "null", { error }) };
 }
 
 /** Returns the line for a message of the server, with the client's original ids. */
@@ -62,9 +61,9 @@ const longIdPrefix = "\u0000number ";
 
 /** The library accepts texts and whole numbers up to 2 ** 53. Another number, such as a time in nanoseconds, becomes a
  *  text. */
-function shortenIds(message: RpcObject, written: WrittenValue): RpcObject {
+function shortenIds(message: RpcObject, written: RpcMessage): RpcObject {
   const { id, params } = message;
-  const short = isLong(id) ? { ...message, id: longIdPrefix + idText(written, "id") } : message;
+  const short = isLong(id) ? { ...message, id: longIdPrefix + written.id } : message;
   if (!isPlainObject(params) || !isLong(params.requestId)) return short;
   return { ...short, params: { ...params, requestId: longIdPrefix + idText(written, "params", "requestId") } };
 }
@@ -116,8 +115,8 @@ export function createStdioTransport(
     // After the connection is closed, its streams are destroyed.
     if (!closed) transport.onerror?.(error);
   };
-  const take = (written: WrittenValue): void => {
-    const read = readClientMessage(written, isTaken);
+  const take = (message: RpcMessage): void => {
+    const read = readClientMessage(message, isTaken);
     if ("message" in read) {
       waiting.asked(read.message);
       transport.onmessage?.(read.message);
@@ -127,9 +126,9 @@ export function createStdioTransport(
     if (read.answer !== undefined) void writeLine(stdout, read.answer);
   };
   const takeLine = (line: Buffer): void => {
-    const parsed = parseValues(line);
+    const parsed = parseLine(line);
     // Revision 2025-03-26 allows several messages in one line. Each is answered separately.
-    if (parsed !== undefined) parsed.values.forEach(take);
+    if (parsed !== undefined) parsed.messages.forEach(take);
     else if (line.toString("utf8").trim() !== "") fail(new Error("a line on stdin is not JSON"));
   };
   const pump = async (): Promise<void> => {

@@ -144,7 +144,11 @@ function connectHttp(server: HttpServer): ServerConnection {
     if (closing.signal.aborted) return;
     await Promise.race([Promise.all(underWay), sleep(10_000, undefined, { ref: false })]);
     closing.abort();
-    await forget(state);
+    if (state.sessionId !== undefined) {
+      // Tells the server that the session is over.
+      const [headers, signal] = [createHeaders(state, "*/*"), AbortSignal.timeout(1_000)];
+      await fetch(server.url, { method: "DELETE", headers, signal }).catch(() => {});
+    }
     received.end();
     finish(0);
   };
@@ -178,13 +182,6 @@ interface HttpState {
   version?: string | undefined;
   /** The handshake, to repeat it if the server has forgotten the session. */
   handshake?: { readonly line: string; initialized?: string };
-}
-
-/** Tells the server that the session is over. */
-async function forget(state: HttpState): Promise<void> {
-  if (state.sessionId === undefined) return;
-  const signal = AbortSignal.timeout(1_000);
-  await fetch(state.server.url, { method: "DELETE", headers: createHeaders(state, "*/*"), signal }).catch(() => {});
 }
 
 function createHeaders({ server, sessionId, version }: HttpState, accept: string): Record<string, string> {

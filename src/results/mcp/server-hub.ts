@@ -4,14 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isPlainObject, memberOf, messageOf } from "../../core/text/index.ts";
 import { createHubServer, type HubServer, type HubServerOptions } from "./hub-server.ts";
 import { createLineChannel } from "./line-stream.ts";
-import {
-  parseRpcMessages,
-  type RpcMessage,
-  type RpcObject,
-  renderAnswer,
-  replaceAt,
-  type WrittenMessage,
-} from "./rpc-message.ts";
+import { parseRpcMessages, type RpcMessage, type RpcObject, renderAnswer, replaceAt } from "./rpc-message.ts";
 import type { ServerConnection } from "./server-connection.ts";
 
 export interface ServerHub extends ServerConnection {
@@ -54,15 +47,15 @@ export function createServerHub(options: {
   return {
     lines: toClient.lines,
     async send(line) {
-      for (const received of parseRpcMessages(Buffer.from(line))) {
-        const { message, text } = received;
+      for (const message of parseRpcMessages(Buffer.from(line))) {
         const { id, method } = message;
-        if (method === undefined) {
-          for (const member of hub.members) member.answer(id, text, ["id"]);
-        } else if (id === undefined) notify(hub, { message, text });
-        else {
-          const request = { ...message, id, method, text };
-          answer(hub, request).catch((error: unknown) => refuse(hub, id, { code: -32_603, message: messageOf(error) }));
+        if (method === undefined || id === undefined) {
+          for (const member of hub.members) member.take(message);
+        } else {
+          const request = { ...message, id, method };
+          answer(hub, request).catch((error: unknown) =>
+            sendError(hub, id, { code: -32_603, message: messageOf(error) }),
+          );
         }
       }
     },
@@ -91,23 +84,12 @@ interface Hub {
   log(text: string): void;
 }
 
-function notify({ members }: Hub, { message: { method, cancels, params }, text }: WrittenMessage): void {
-  const token = JSON.stringify(params?.progressToken);
-  for (const member of members) {
-    if (cancels !== undefined) member.cancel(cancels, text);
-    else if (method === "notifications/progress") member.answer(token, text, ["params", "progressToken"]);
-    else if (method === "notifications/initialized") void member.initialized(text);
-    else if (member.greeting() !== undefined) void member.send(text);
-  }
-}
-
-interface Request extends RpcMessage {
+interface ClientRequest extends RpcMessage {
   readonly id: string;
   readonly method: string;
-  readonly text: string;
 }
 
-async function answer(hub: Hub, request: Request): Promise<void> {
+async function answer(hub: Hub, request: ClientRequest): Promise<void> {
   const { id, method } = request;
   const list = lists.find((each) => each.method === method);
   if (list !== undefined) return answerList(hub, id, list);
@@ -123,11 +105,16 @@ function reply({ emit }: Hub, id: string, result: object): Promise<void> {
   return emit(renderAnswer(id, { result }));
 }
 
-function refuse({ emit }: Hub, id: string, error: { readonly code: number; readonly message: string }): Promise<void> {
+function sendError(
+  { emit }: Hub,
+  id: string,
+  error: { readonly code: number; readonly message: string },
+): Promise<void> {
   return emit(renderAnswer(id, { error }));
 }
 
-function readParams({ text }: Request): string {
+function readParams(request: ClientRequest): string {
+  const text = request.text();
   const params = memberOf(text, 0, "params");
   return params === undefined ? "{}" : text.slice(params.value.start, params.value.end);
 }
@@ -136,7 +123,7 @@ function readParams({ text }: Request): string {
  *  seconds for both. */
 const listMs = 8_000;
 
-async function greet(hub: Hub, request: Request): Promise<void> {
+async function greet(hub: Hub, request: ClientRequest): Promise<void> {
   const { members } = hub;
   const params = readParams(request);
   for (const member of members) void member.greet(params);
@@ -207,13 +194,14 @@ function usableElements(elements: readonly string[], { texts, key }: ListMethod)
 }
 
 /** Sends a request to the server that it is for. */
-async function forward(hub: Hub, request: Request): Promise<void> {
-  const { id, method, params = {}, text } = request;
+async function forward(hub: Hub, request: ClientRequest): Promise<void> {
+  const { id, method, params = {} } = request;
+  const text = request.text();
   const named = findName(method, params);
   if (named === undefined) {
     const [first, ...others] = hub.routes.find(method, params, hub.members);
     if (first !== undefined) return first.forward(id, text, others);
-    return refuse(hub, id, { code: -32_601, message: `No server offers ${method}` });
+    return sendError(hub, id, { code: -32_601, message: `No server offers ${method}` });
   }
   const at = named.name.indexOf("_");
   const member = hub.members.find(({ name }) => name === named.name.slice(0, at));
@@ -222,7 +210,7 @@ async function forward(hub: Hub, request: Request): Promise<void> {
   }
   const names = hub.members.map(({ name }) => name).join(", ");
   const message = `Unknown name: ${named.name}. A name here begins with its server and _; the servers are ${names}.`;
-  return refuse(hub, id, { code: -32_602, message });
+  return sendError(hub, id, { code: -32_602, message });
 }
 
 /** Returns the name in a request that decides which server gets it. */

@@ -51,7 +51,7 @@ export async function createWrapIntake(options: {
       const { content, structuredContent, isError } = result;
       // Failures, media, several blocks and structured content are not shortened.
       const isPlain = structuredContent === undefined && isError !== true;
-      const text = isPlain && Array.isArray(content) && content.length === 1 ? readText(content[0]) : undefined;
+      const text = isPlain && Array.isArray(content) && content.length === 1 ? readBlockText(content[0]) : undefined;
       if (text === undefined) {
         calls.drop(call);
         return { ...editTexts(message, result, (each) => quoteNotes(each, undefined)), sent: async () => {} };
@@ -69,7 +69,7 @@ export async function createWrapIntake(options: {
   };
 }
 
-function readText(block: unknown): string | undefined {
+function readBlockText(block: unknown): string | undefined {
   return isPlainObject(block) && block.type === "text" && typeof block.text === "string" ? block.text : undefined;
 }
 
@@ -81,7 +81,7 @@ function editTexts(message: string, result: RpcObject, change: (text: string) =>
   const list = place && memberOf(message, place.value.start, "content");
   const elements = list === undefined ? [] : elementsOf(message, list.value.start);
   const changes = content.flatMap((block: unknown, index) => {
-    const [text, element] = [readText(block), elements[index]];
+    const [text, element] = [readBlockText(block), elements[index]];
     const member = element && memberOf(message, element.start, "text");
     if (text === undefined || member === undefined || change(text) === text) return [];
     return [

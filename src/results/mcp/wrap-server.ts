@@ -1,46 +1,34 @@
 import type { Writable } from "node:stream";
 import { ContextError, usageError } from "../../core/errors.ts";
-import type { Counter } from "../../core/tokens/index.ts";
 import type { McpServer } from "../../rules/index.ts";
-import type { LedgerOptions, PageFormat, PageLimit } from "../session/index.ts";
+import type { PageFormat, PageLimit } from "../session/index.ts";
 import { findClientLimit } from "./client-limits.ts";
+import type { ServedPlace } from "./create-host.ts";
 import { hideTools, realCall } from "./lazy-tools.ts";
 import { createLineProxy, type LineProxy } from "./line-proxy.ts";
 import { readMessageLines, writeLine } from "./line-stream.ts";
-import { type Conversation, openMcpSession, patience } from "./open-session.ts";
+import { openMcpSession, patience } from "./open-session.ts";
 import { parseRpcMessages, readEnds, refuseLongLine, renderAnswer } from "./rpc-message.ts";
-import { connectServer, type ServerConnection } from "./server-connection.ts";
+import { type ConnectOptions, connectServer, type ServerConnection } from "./server-connection.ts";
 import { createServerHub, type ServerHub } from "./server-hub.ts";
-import { openServerStore, type StoreUpkeep } from "./server-store.ts";
+import { openServerStore } from "./server-store.ts";
 import { createWrapIntake } from "./wrap-intake.ts";
 
-export interface WrapOptions {
+export interface WrapOptions extends Omit<ServedPlace, "root" | "secrets">, ConnectOptions {
   /** One server keeps the names of its tools. Of several servers, each tool has its server's name in front. */
   readonly servers: readonly [McpServer, ...McpServer[]];
   /** Whether their tools are behind fixed ones. */
   readonly isLazy?: boolean | undefined;
   /** Whether results leave out what the client already has. */
   readonly hasIntake?: boolean | undefined;
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
   /** Our own version, which the client of several servers sees. */
   readonly version: string;
-  readonly counter: Counter;
-  readonly budget: LedgerOptions;
-  /** Undefined if results are kept in memory only. */
-  readonly storeFile: string | undefined;
-  readonly upkeep?: StoreUpkeep | undefined;
-  readonly sessionId: string;
-  readonly isNamed: boolean;
-  /** The conversation, if the client names it in the environment. */
-  readonly conversation?: Conversation | undefined;
   readonly pageLimit?: PageLimit | undefined;
   readonly format: PageFormat;
   readonly stdin: AsyncIterable<Buffer>;
   readonly stdout: Writable;
   /** Registers what to do with signals once the server runs. */
   onStart(kill: (signal: NodeJS.Signals) => void): void;
-  log(text: string): void;
 }
 
 /** Runs servers behind a proxy that pages their large results. Returns the exit code, which is the server's own if there
@@ -171,7 +159,7 @@ function createOpenRequests() {
   const open = new Set<string>();
   return {
     asked(line: string | Buffer): void {
-      for (const { message } of parseRpcMessages(typeof line === "string" ? Buffer.from(line) : line)) {
+      for (const message of parseRpcMessages(typeof line === "string" ? Buffer.from(line) : line)) {
         if (message.id !== undefined && message.method !== undefined) open.add(message.id);
         if (message.cancels !== undefined) open.delete(message.cancels);
       }
@@ -187,8 +175,8 @@ function createOpenRequests() {
         if (!isRequest && id !== undefined) open.delete(id);
         return;
       }
-      for (const { message } of parseRpcMessages(line)) {
-        if (message.id !== undefined && message.method === undefined) open.delete(message.id);
+      for (const { id, method } of parseRpcMessages(line)) {
+        if (id !== undefined && method === undefined) open.delete(id);
       }
     },
     ids: (): readonly string[] => [...open],

@@ -102,23 +102,13 @@ export interface ToolParameter {
 export type ToolParameters = Readonly<Record<string, ToolParameter>>;
 
 /** The checked arguments, by parameter name. */
-export type ParameterValues<P extends ToolParameters> = { readonly [Name in keyof P]: Value<P[Name]> };
-
-type Value<P extends ToolParameter> = P extends { required: true } | { default: string | number | boolean }
-  ? Known<P>
-  : Known<P> | undefined;
-
-type Known<P extends ToolParameter> = P extends { enum: readonly (infer Choice)[] } ? Choice : Plain[P["type"]];
-
-interface Plain {
-  string: string;
-  integer: number;
-  boolean: boolean;
-}
-
-export type ReadArguments<P extends ToolParameters> =
-  | { readonly values: ParameterValues<P> }
-  | { readonly failure: ToolFailure };
+export type ParameterValues<P extends ToolParameters> = {
+  readonly [Name in keyof P]:
+    | (P[Name] extends { enum: readonly (infer Choice)[] }
+        ? Choice
+        : { string: string; integer: number; boolean: boolean }[P[Name]["type"]])
+    | (P[Name] extends { required: true } | { default: string | number | boolean } ? never : undefined);
+};
 
 /** The parameter `budget` of every call that returns a page. */
 export const budgetParameter: ToolParameter & { readonly type: "integer" } = {
@@ -129,7 +119,10 @@ export const budgetParameter: ToolParameter & { readonly type: "integer" } = {
 
 /** Checks the arguments of a call. An unknown name is an error: if a filter were ignored, the model would pay for a
  *  page that it did not ask for. */
-export function readArguments<P extends ToolParameters>(parameters: P, args: ToolArguments): ReadArguments<P> {
+export function readArguments<P extends ToolParameters>(
+  parameters: P,
+  args: ToolArguments,
+): { readonly values: ParameterValues<P> } | { readonly failure: ToolFailure } {
   for (const [name, value] of Object.entries(args)) {
     const problem = Object.hasOwn(parameters, name)
       ? checkValue(name, value, parameters[name] as ToolParameter)
@@ -144,7 +137,7 @@ export function readArguments<P extends ToolParameters>(parameters: P, args: Too
     name,
     isAbsent(args[name]) ? parameter.default : convertValue(args[name], parameter),
   ]);
-  return { values: Object.fromEntries(values) };
+  return { values: Object.fromEntries(values) as ParameterValues<P> };
 }
 
 export function createInputSchema(parameters: ToolParameters): JsonSchema {
@@ -197,14 +190,11 @@ function createFailure(message: string): ToolFailure {
 
 /** Several models send numbers and booleans as strings. */
 function convertValue(value: unknown, parameter: ToolParameter): string | number | boolean | undefined {
-  if (parameter.type === "string") return typeof value === "string" && isChoice(value, parameter) ? value : undefined;
-  if (parameter.type === "integer") return convertNumber(value, parameter);
+  const { type, enum: choices } = parameter;
+  if (type === "string") return typeof value === "string" && (choices?.includes(value) ?? true) ? value : undefined;
+  if (type === "integer") return convertNumber(value, parameter);
   if (value === "true" || value === "false") return value === "true";
   return typeof value === "boolean" ? value : undefined;
-}
-
-function isChoice(value: string, { enum: choices }: ToolParameter): boolean {
-  return choices === undefined || choices.includes(value);
 }
 
 function convertNumber(value: unknown, { minimum = 0, maximum }: ToolParameter): number | undefined {

@@ -13,12 +13,6 @@ export interface CallShare {
   end(): void;
 }
 
-interface CallShares {
-  begin(mostTokens: number): CallShare;
-  /** Returns the tokens that running calls were granted or may still get. */
-  held(): number;
-}
-
 interface OpenCall {
   readonly mostTokens: number;
   needed?: number;
@@ -28,7 +22,14 @@ interface OpenCall {
 }
 
 /** `room` returns what the tier has beside the recorded results. Each call gets at least `minTokens`. */
-export function createCallShares(room: () => number, minTokens: number): CallShares {
+export function createCallShares(
+  room: () => number,
+  minTokens: number,
+): {
+  begin(mostTokens: number): CallShare;
+  /** Returns the tokens that running calls were granted or may still get. */
+  held(): number;
+} {
   const open = new Set<OpenCall>();
   const settleAll = (): void => {
     const calls = [...open].filter(({ granted }) => granted === undefined);

@@ -73,9 +73,7 @@ export interface SeenVersions {
   restore(versions: SessionRecord["versions"]): void;
 }
 
-interface SeenCall {
-  readonly tool: string;
-  readonly args: ToolArguments;
+interface SeenCall extends ContinuedCall {
   readonly offset: number;
   readonly version: string | undefined;
 }
@@ -87,16 +85,17 @@ const maxVersions = 50;
 export function createSeenVersions(initial: SessionRecord["versions"]): SeenVersions {
   let versions = new Map(initial);
   return {
-    isChanged({ tool, args, offset, version }) {
+    isChanged(call) {
+      const { offset, version } = call;
       if (version === undefined || offset === 0) return false;
-      const before = versions.get(hashCall({ tool, args }));
+      const before = versions.get(hashCall(call));
       return before !== undefined && before !== version;
     },
-    remember({ tool, args, version }) {
-      if (version === undefined) return;
-      const key = hashCall({ tool, args });
+    remember(call) {
+      if (call.version === undefined) return;
+      const key = hashCall(call);
       versions.delete(key);
-      versions.set(key, version);
+      versions.set(key, call.version);
       if (versions.size > maxVersions) versions.delete(versions.keys().next().value!);
     },
     list: () => [...versions],
@@ -107,7 +106,7 @@ export function createSeenVersions(initial: SessionRecord["versions"]): SeenVers
 }
 
 /** The same for all pages of one result. */
-function hashCall({ tool, args }: Pick<SeenCall, "tool" | "args">): string {
+function hashCall({ tool, args }: ContinuedCall): string {
   // The pages of one result differ in these parameters.
   const own = Object.entries(args).filter(([name]) => !["offset", "budget"].includes(name));
   const sorted = own.sort(([left], [right]) => (left < right ? -1 : 1));
@@ -144,7 +143,7 @@ export interface OffsetTokens {
 export function createOffsetTokens(store: Store, group: string, form: "offset" | "unique" = "offset"): OffsetTokens {
   let calls: GivenCalls | "damaged" = {};
   const refresh = async (): Promise<void> => {
-    calls = readCalls((await store.get(collection, group))?.value);
+    calls = readCalls((await store.get(offsetCollection, group))?.value);
   };
   const isClear = (call: ContinuedCall, offset: number): boolean => {
     if (form === "offset") return true;
@@ -163,11 +162,15 @@ export function createOffsetTokens(store: Store, group: string, form: "offset" |
       const { id, position } = (token === undefined ? undefined : parseToken(token)) ?? {};
       if (id !== undefined || position?.at !== "items") return;
       const { offset } = position;
-      const add = (text: string | undefined): string => {
-        const before = readCalls(text);
-        return before === "damaged" ? text! : JSON.stringify(addCall(before, call, offset));
-      };
-      calls = readCalls((await store.update(collection, group, add)).value);
+      const { value } = await store.update(offsetCollection, group, (text) => {
+        const used = readCalls(text);
+        if (used === "damaged") return text!;
+        const before = used[offset];
+        const isFull = before === undefined && Object.keys(used).length >= maxOffsets;
+        if (isFull || (before !== undefined && isSameCall(before, call))) return JSON.stringify(used);
+        return JSON.stringify({ ...used, [offset]: before === undefined ? call : null });
+      });
+      calls = readCalls(value);
     },
     async find(offset) {
       await refresh();
@@ -185,12 +188,12 @@ export function createOffsetTokens(store: Store, group: string, form: "offset" |
       return call ?? { code: "ambiguous_token", message, hint: `To choose one, ${again}` };
     },
     async forget() {
-      await store.delete(collection, group);
+      await store.delete(offsetCollection, group);
     },
   };
 }
 
-const collection = "session-offsets";
+const offsetCollection = "session-offsets";
 const maxOffsets = 300;
 
 /** By offset. Null if two calls used the same token at the same moment. */
@@ -204,14 +207,6 @@ function readCalls(text: string | undefined): GivenCalls | "damaged" {
   const isCall = objectOf({ tool: isText, args: isFields });
   const read = Object.entries(calls).map(([offset, call]) => [offset, isCall(call) ? call : null] as const);
   return Object.fromEntries(read);
-}
-
-function addCall(calls: GivenCalls, { tool, args }: ContinuedCall, offset: number): GivenCalls {
-  const before = calls[offset];
-  if (before === undefined) {
-    return Object.keys(calls).length >= maxOffsets ? calls : { ...calls, [offset]: { tool, args } };
-  }
-  return isSameCall(before, { tool, args }) ? calls : { ...calls, [offset]: null };
 }
 
 function isSameCall(before: ContinuedCall | null, call: ContinuedCall): boolean {

@@ -11,15 +11,11 @@ import {
   readItems,
 } from "./render-page.ts";
 
-/** Makes pages from items that were read once. */
-export interface PageFitter {
-  /** Returns the largest page of whole items whose text, with its envelope, is within the allocation. If not even one
-   *  item fits, the page has a part of it. The allocation must not be larger than the one for which items were read. */
-  fit(options: PageOptions): Page;
-}
-
-/** Reads as many items as may fit. Rethrows an error that the source throws before its first item. */
-export async function readPage(source: PageSource, options: PageOptions): Promise<PageFitter> {
+/** Reads as many items as may fit, and returns a function that makes pages from them. It returns the largest page of
+ *  whole items whose text, with its envelope, is within the allocation. If not even one item fits, the page has a part of
+ *  it. The allocation must not be larger than the one for which items were read. Rethrows an error that the source throws
+ *  before its first item. */
+export async function readPage(source: PageSource, options: PageOptions): Promise<(options: PageOptions) => Page> {
   const { allocation, measure, form } = options;
   const none: ReadItems = { items: [], tokens: [], ended: true };
   const empty = { items: [], token: undefined, truncated: false, itemTokens: 0 };
@@ -28,22 +24,20 @@ export async function readPage(source: PageSource, options: PageOptions): Promis
   const frame = createDraft({ source: unread, read: none, options }).render(empty, "bare", 0);
   const read = await readItems(source.items, { room: allocation - measure(frame.text), measure, form });
   if (read.items.length === 0 && read.failure !== undefined) throw read.failure;
-  return {
-    fit: (sizes) => {
-      const draft = createDraft({ source, read, options: sizes });
-      if (draft.read.items.length === 0) {
-        // The offset is past the end, or there are no items.
-        const content = takeContent(draft, 0);
-        const fits = (detail: Detail): boolean => measureDraft(draft, content, detail) <= sizes.allocation;
-        return settlePage(draft, content, { detail: details.find(fits) ?? "bare", covered: 0 });
-      }
-      if (draft.source.start !== undefined) return fitPart(draft);
-      for (const detail of details) {
-        const page = fitItems(draft, detail);
-        if (page !== undefined) return page;
-      }
-      return fitPart(draft);
-    },
+  return (sizes) => {
+    const draft = createDraft({ source, read, options: sizes });
+    if (draft.read.items.length === 0) {
+      // The offset is past the end, or there are no items.
+      const content = takeContent(draft, 0);
+      const fits = (detail: Detail): boolean => measureDraft(draft, content, detail) <= sizes.allocation;
+      return settlePage(draft, content, { detail: details.find(fits) ?? "bare", covered: 0 });
+    }
+    if (draft.source.start !== undefined) return fitPart(draft);
+    for (const detail of details) {
+      const page = fitItems(draft, detail);
+      if (page !== undefined) return page;
+    }
+    return fitPart(draft);
   };
 }
 
@@ -126,7 +120,7 @@ function settlePage(
   };
 }
 
-interface Part {
+interface TextPart {
   readonly long: LongText;
   readonly from: number;
   readonly detail: Detail;
@@ -140,7 +134,7 @@ function fitPart(draft: PageDraft): Page {
   const [first] = draft.read.items;
   // In the form that the store returns, because later parts are cut from the stored item.
   const item = start === undefined && typeof first !== "string" ? JSON.parse(JSON.stringify(first)) : first;
-  let last: Part | undefined;
+  let last: TextPart | undefined;
   // From most information to least room.
   for (const long of listTexts(item, draft)) {
     for (const detail of details) {
@@ -169,7 +163,7 @@ function* listTexts(item: unknown, { source: { start }, options }: PageDraft): G
 
 /** How many characters make a part worth its page. With fewer, the page says less besides it, or the JSON is cut
  *  instead. */
-function findLeastProgress({ options, source }: PageDraft, { long, from, detail }: Part): number {
+function findLeastProgress({ options, source }: PageDraft, { long, from, detail }: TextPart): number {
   const rest = long.text.length - from;
   const isLastResort = long.at === "json" || source.start !== undefined;
   if (!isLastResort) return Math.min(rest, Math.ceil(options.allocation / 2));
@@ -178,7 +172,7 @@ function findLeastProgress({ options, source }: PageDraft, { long, from, detail 
 
 /** Finds the furthest end at which the page fits, to about a hundredth. Prefers an end after a line break if one is
  *  near. */
-function findLongestEnd(draft: PageDraft, part: Part): number {
+function findLongestEnd(draft: PageDraft, part: TextPart): number {
   const { text } = part.long;
   const fits = (end: number): boolean =>
     measureDraft(draft, partContent(draft, part, end), part.detail) <= draft.options.allocation;
@@ -188,7 +182,7 @@ function findLongestEnd(draft: PageDraft, part: Part): number {
   return ends.find((each) => each > part.from && fits(each)) ?? part.from;
 }
 
-function searchEnd({ long, from }: Part, step: number, fits: (end: number) => boolean): number {
+function searchEnd({ long, from }: TextPart, step: number, fits: (end: number) => boolean): number {
   const { length } = long.text;
   let low = Math.min(from, length);
   let high = Math.min(length, from + step);
@@ -204,12 +198,12 @@ function searchEnd({ long, from }: Part, step: number, fits: (end: number) => bo
   return low;
 }
 
-function settlePart(draft: PageDraft, part: Part, end: number): Page {
+function settlePart(draft: PageDraft, part: TextPart, end: number): Page {
   return settlePage(draft, partContent(draft, part, end), { detail: part.detail, covered: 1 });
 }
 
 /** The first part is shown inside its item. Later parts are shown alone, because the item was shown already. */
-function partContent(draft: PageDraft, { long, from }: Part, end: number): PageContent {
+function partContent(draft: PageDraft, { long, from }: TextPart, end: number): PageContent {
   const { source, read } = draft;
   const text = long.text.slice(from, end);
   const at = long.pointer === undefined ? {} : { at: long.pointer };

@@ -59,7 +59,7 @@ export function createHints(settings: {
   // For a tool that is not ours, the page is all that is known.
   const hintedTool = (name: string): HintedTool => tools.get(name) ?? { name, itemTokens: 50, itemUnit: "items" };
   const allowed = (tool: HintedTool, page: Measured = nothing): number => {
-    const { units, tokens } = add(seen(tool), page);
+    const { units, tokens } = addMeasures(seen(tool), page);
     // The number in the tool's table weighs as much as ten measured units.
     const unitTokens = Math.max(1, (tool.itemTokens * 10 + tokens) / (10 + units));
     return Math.max(1, Math.floor(expected(tool.name, page.tokens) / unitTokens));
@@ -100,7 +100,7 @@ export function createHints(settings: {
     },
     observe(toolName, page) {
       const tool = hintedTool(toolName);
-      measured.set(toolName, add(seen(tool), measurePage(page, tool)));
+      measured.set(toolName, addMeasures(seen(tool), measurePage(page, tool)));
     },
     schemas: () => [...tools.values()].map(mode === "schema" ? advertise : createSchema),
     withDefaults(name, args) {
@@ -116,7 +116,7 @@ export function createHints(settings: {
   };
 }
 
-function add(left: Measured, right: Measured): Measured {
+function addMeasures(left: Measured, right: Measured): Measured {
   return { units: left.units + right.units, tokens: left.tokens + right.tokens };
 }
 

@@ -23,7 +23,7 @@ export {
 } from "./envelope.ts";
 export type { HintMode, ToolSchema } from "./hints.ts";
 export type { LedgerOptions } from "./ledger.ts";
-export type { SessionOptions } from "./live-session.ts";
+
 export type { CompressInput, Compressor, LogEntry } from "./log-entry.ts";
 export { type PageFormat, renderFailure } from "./page-text.ts";
 export { type PageLimit, shareOfLimit } from "./results.ts";
@@ -31,6 +31,7 @@ export {
   type CallOptions,
   createSession,
   type Session,
+  type SessionOptions,
 } from "./session.ts";
 export {
   deleteSession,

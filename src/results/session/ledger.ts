@@ -71,7 +71,7 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
   const limits = computeLimits(options);
   let state = openState(limits, snapshot);
   const minPerCall = limits.minPerCall ?? leastAllocation;
-  const remaining = (): number => limits.total - state.used.system - countSpent(state);
+  const remaining = (): number => countRemaining(limits, state);
   const available = (): number => remaining() - state.used.user - state.used.response;
   const getShare = (tool: string): number =>
     Object.hasOwn(limits.tools, tool) ? limits.tools[tool]! : limits.perToolCall;
@@ -87,10 +87,6 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
   const makeRoom = (tokens: number): void => {
     if (!state.turnsAnnounced) state.results.releaseOldest(() => left() >= tokens);
   };
-  const account = (): Account => ({
-    ...{ limits, available: available(), remaining: remaining(), spent: countSpent(state) },
-    ...{ used: countUsed(state), delivered: state.delivered, lifetime: state.deliveredBefore + state.delivered },
-  });
 
   return {
     limits,
@@ -103,7 +99,7 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
         tier === "system" ? [...state.systemParts.values()].reduce((sum, each) => sum + each, 0) : tokens;
       if (tier === "response") state.responseRecorded = true;
     },
-    used: () => countUsed(state),
+    used: () => ({ ...state.used, tool_results: state.results.tokens() }),
     remaining,
     available,
     allocate: (tool) => allocate(tool, left()),
@@ -123,14 +119,19 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
       state.turnsAnnounced = true;
       state.results.releaseOldest(() => false);
     },
-    reset: () => resetState(state),
+    reset() {
+      state.results.releaseOldest(() => false);
+      state.deliveredBefore += state.delivered;
+      state.delivered = 0;
+      state.used.user = 0;
+    },
     isCurrent: (id) => state.results.has(id),
     delivered: () => state.delivered,
-    lifetime: () => account().lifetime,
+    lifetime: () => state.deliveredBefore + state.delivered,
     countsHistory: () => countSpent(state) === state.used.history + state.results.tokens(),
     warning: (further = 0) => warn(available() - further, limits.warningThreshold),
-    summary: () => summarize(account()),
-    forModel: () => viewForModel(account()),
+    summary: () => summarize(limits, state),
+    forModel: () => viewForModel(limits, state),
     snapshot: () => takeSnapshot(state),
     restore(other) {
       state = openState(limits, other);
@@ -141,7 +142,7 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
 interface LedgerState {
   readonly used: { -readonly [Tier in keyof LedgerSnapshot["used"]]: number };
   readonly systemParts: Map<string, number>;
-  readonly results: ResultTier;
+  readonly results: ReturnType<typeof createResultTier>;
   delivered: number;
   deliveredBefore: number;
   turnsAnnounced: boolean;
@@ -163,21 +164,14 @@ function openState({ tiers }: LedgerLimits, snapshot: LedgerSnapshot | undefined
   };
 }
 
-function resetState(state: LedgerState): void {
-  state.results.releaseOldest(() => false);
-  state.deliveredBefore += state.delivered;
-  state.delivered = 0;
-  state.used.user = 0;
-}
-
-function countUsed({ used, results }: LedgerState): LedgerTiers {
-  return { ...used, tool_results: results.tokens() };
-}
-
 /** What tools have put into the window. The work log is a part of it only if it replaces results. */
 function countSpent({ used, results, delivered, turnsAnnounced }: LedgerState): number {
   const spent = used.history + results.tokens();
   return turnsAnnounced ? spent : Math.max(spent, delivered);
+}
+
+function countRemaining({ total }: LedgerLimits, state: LedgerState): number {
+  return total - state.used.system - countSpent(state);
 }
 
 function takeSnapshot({ used, systemParts, results, ...rest }: LedgerState): LedgerSnapshot {
@@ -214,14 +208,28 @@ export interface ModelView {
   readonly warning?: string;
 }
 
-interface Account {
-  readonly limits: LedgerLimits;
-  readonly used: LedgerTiers;
-  readonly spent: number;
-  readonly remaining: number;
-  readonly available: number;
-  readonly delivered: number;
-  readonly lifetime: number;
+function viewForModel(limits: LedgerLimits, state: LedgerState): ModelView {
+  const { system, history, user, response } = state.used;
+  const remaining = countRemaining(limits, state);
+  const available = remaining - user - response;
+  const warning = warn(available, limits.warningThreshold);
+  const show = (tokens: number) => describeLimit(Math.max(0, tokens));
+  return {
+    total_budget: describeLimit(limits.total),
+    used: {
+      system,
+      history,
+      tool_results: state.results.tokens(),
+      user_message: user,
+      response_reserve: response,
+    },
+    remaining: show(remaining),
+    available: show(available),
+    delivered: state.delivered,
+    lifetime: state.deliveredBefore + state.delivered,
+    per_tool_budget: limits.perToolCall,
+    ...(warning === undefined ? {} : { warning }),
+  };
 }
 
 /** Returns undefined at the threshold itself. The model decides what to do, so no warning asks it to end. */
@@ -231,40 +239,22 @@ function warn(available: number, threshold: number): string | undefined {
 }
 
 /** The numbers in brackets and what is left add up to the total, until nothing is left. */
-function summarize({ limits, used, spent, available, delivered, lifetime }: Account): string {
+function summarize(limits: LedgerLimits, state: LedgerState): string {
+  const { system, history, user, response } = state.used;
+  const available = countRemaining(limits, state) - user - response;
   const tiers = [
-    `sys:${thousands(used.system)}`,
-    `hist:${thousands(used.history)}`,
-    `tools:${thousands(spent - used.history)}`,
-    `user:${thousands(used.user)}`,
-    `resp:${thousands(used.response)}`,
+    `sys:${thousands(system)}`,
+    `hist:${thousands(history)}`,
+    `tools:${thousands(countSpent(state) - history)}`,
+    `user:${thousands(user)}`,
+    `resp:${thousands(response)}`,
   ];
   const left = limits.total === unlimited ? "no total" : `${thousands(available)} of ${thousands(limits.total)} left`;
   const line = `Budget: ${left} (${tiers.join(" ")})`;
+  const { delivered, deliveredBefore } = state;
   const now = delivered === 0 ? [] : [`${thousands(delivered)} delivered`];
-  const before = lifetime === delivered ? [] : [`${thousands(lifetime)} in all conversations`];
+  const before = deliveredBefore === 0 ? [] : [`${thousands(deliveredBefore + delivered)} in all conversations`];
   return [line, ...now, ...before].join(", ");
-}
-
-function viewForModel({ limits, used, available, remaining, delivered, lifetime }: Account): ModelView {
-  const warning = warn(available, limits.warningThreshold);
-  const show = (tokens: number) => describeLimit(Math.max(0, tokens));
-  return {
-    total_budget: describeLimit(limits.total),
-    used: {
-      system: used.system,
-      history: used.history,
-      tool_results: used.tool_results,
-      user_message: used.user,
-      response_reserve: used.response,
-    },
-    remaining: show(remaining),
-    available: show(available),
-    delivered,
-    lifetime,
-    per_tool_budget: limits.perToolCall,
-    ...(warning === undefined ? {} : { warning }),
-  };
 }
 
 /** Rounds down: 17,999 is 17k. Less than nothing is 0k. */
@@ -325,7 +315,7 @@ const shares = {
 } as const;
 
 function computeLimits(options: LedgerOptions): LedgerLimits {
-  const ledgerOptions: readonly (keyof LedgerOptions)[] = [
+  refuseUnknownOptions(options, [
     "total",
     "perToolCall",
     "minPerCall",
@@ -333,8 +323,7 @@ function computeLimits(options: LedgerOptions): LedgerLimits {
     "warningThreshold",
     "tools",
     "tiers",
-  ];
-  refuseUnknownOptions(options, ledgerOptions);
+  ]);
   refuseUnknownOptions(options.tiers ?? {}, ledgerTiers);
   const { tools = {}, minPerCall = leastAllocation } = options;
   const total = options.total === "unlimited" ? unlimited : (options.total ?? 100_000);
@@ -356,38 +345,20 @@ function computeLimits(options: LedgerOptions): LedgerLimits {
   const history = options.historyMax ?? share("history");
   argumentChecks.tokensFrom(0)("historyMax", history);
   const others = { system: share("system"), history, user: share("user"), response: share("response") };
-  return { ...limits, tiers: fillTiers({ ...others, ...options.tiers }, limits) };
-}
-
-/** The tool tier gets what the others leave, and always has room for one call. */
-function fillTiers(
-  tiers: Omit<LedgerTiers, "tool_results"> & Partial<LedgerTiers>,
-  { total, perToolCall }: Pick<LedgerLimits, "total" | "perToolCall">,
-): LedgerTiers {
-  const { system, history, user, response } = tiers;
-  const rest = Math.max(perToolCall, total - system - history - user - response);
-  const all = { system, history, tool_results: tiers.tool_results ?? rest, user, response };
+  const { tool_results, ...tiers } = { ...others, ...options.tiers };
+  const { system, user, response } = tiers;
+  // The tool tier gets what the others leave, and always has room for one call.
+  const rest = Math.max(limits.perToolCall, total - system - tiers.history - user - response);
+  const all = { system, history: tiers.history, tool_results: tool_results ?? rest, user, response };
   for (const [name, tokens] of Object.entries(all)) argumentChecks.tokensFrom(0)(`tiers.${name}`, tokens);
-  return all;
-}
-
-/** The current results, oldest first. */
-interface ResultTier {
-  tokens(): number;
-  has(id: string): boolean;
-  /** Returns the tokens that the id had before. */
-  set(id: string, tokens: number): number;
-  /** Returns the tokens that are free now. */
-  release(ids: Iterable<string>): number;
-  releaseOldest(isEnough: () => boolean): void;
-  list(): ResultTokens;
+  return { ...limits, tiers: all };
 }
 
 /** Oldest first. The id is empty for tokens that were recorded without one. */
 type ResultTokens = readonly (readonly [id: string, tokens: number])[];
 
-/** Keeps the sums, so that a call costs the same after a thousand others. */
-function createResultTier(initial: ResultTokens): ResultTier {
+/** The current results. Keeps the sums, so that a call costs the same after a thousand others. */
+function createResultTier(initial: ResultTokens) {
   const current = new Map<string, number>();
   let tokens = 0;
   const set = (id: string, added: number): number => {
@@ -404,20 +375,22 @@ function createResultTier(initial: ResultTokens): ResultTier {
   };
   for (const [id, value] of initial) set(id, value);
   return {
-    tokens: () => tokens,
-    has: (id) => current.has(id),
+    tokens: (): number => tokens,
+    has: (id: string): boolean => current.has(id),
+    /** Returns the tokens that the id had before. */
     set,
-    release(ids) {
+    /** Returns the tokens that are free now. */
+    release(ids: Iterable<string>): number {
       const before = tokens;
       for (const id of ids) remove(id);
       return before - tokens;
     },
-    releaseOldest(isEnough) {
+    releaseOldest(isEnough: () => boolean): void {
       for (const id of current.keys()) {
         if (isEnough()) return;
         remove(id);
       }
     },
-    list: () => [...current],
+    list: (): ResultTokens => [...current],
   };
 }

@@ -20,7 +20,7 @@ export interface LogEntry {
   readonly tokens: number;
 }
 
-interface Step {
+interface LoggedStep {
   readonly id: string;
   readonly tool: string;
   readonly args: ToolArguments;
@@ -32,7 +32,7 @@ interface Step {
   readonly compressor: Compressor | undefined;
 }
 
-export function createLogEntry(step: Step, counter: Counter): LogEntry {
+export function createLogEntry(step: LoggedStep, counter: Counter): LogEntry {
   const entry = {
     id: step.id,
     tool: shorten(step.tool, 64),
@@ -48,7 +48,7 @@ export function createLogEntry(step: Step, counter: Counter): LogEntry {
   return { ...full, tokens: counter.count(renderEntry(full)) };
 }
 
-function summarize({ envelope, origin, compressor }: Step, maxCharacters: number): string {
+function summarize({ envelope, origin, compressor }: LoggedStep, maxCharacters: number): string {
   if (envelope.status === "error") {
     return `Failed (${envelope.error.code}): ${redactSecrets(envelope.error.message)}`;
   }

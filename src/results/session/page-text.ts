@@ -77,17 +77,17 @@ function renderItems(items: readonly unknown[]): string[] {
 }
 
 function findColumns(items: readonly unknown[]): string[] | undefined {
+  // An object whose values are neither lists nor objects.
+  const isFlat = (item: unknown): item is object =>
+    typeof item === "object" &&
+    item !== null &&
+    !Array.isArray(item) &&
+    Object.values(item).every((value) => value === null || typeof value !== "object");
   if (items.length === 0 || !items.every(isFlat)) return undefined;
   const names = new Set(items.flatMap((item) => Object.keys(item)));
   const filled = items.reduce<number>((sum, item) => sum + Object.keys(item).length, 0);
   // At most this share of the cells may be empty. Otherwise the objects are not alike.
   return names.size === 0 || filled < names.size * items.length * (1 - 1 / 3) ? undefined : [...names];
-}
-
-/** Whether it is an object whose values are neither lists nor objects. */
-function isFlat(item: unknown): item is object {
-  if (typeof item !== "object" || item === null || Array.isArray(item)) return false;
-  return Object.values(item).every((value) => value === null || typeof value !== "object");
 }
 
 /** Quotes a text that would be read as something else. */

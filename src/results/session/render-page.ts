@@ -16,28 +16,18 @@ export interface PageContent {
   readonly itemTokens: number;
 }
 
-export interface Rendered {
-  readonly data: PageData;
-  readonly text: string;
-}
-
-/** Renders drafts of one page. `tokens` is the assumed cost of the page, for warnings about what is left. */
-type RenderPage = (content: PageContent, detail: Detail, tokens: number) => Rendered;
-
 /** What makes one page: the source, what was read of it, and how it is rendered. */
-export interface PageDraft extends DraftParts {
-  readonly render: RenderPage;
+export interface PageDraft {
+  readonly source: PageSource;
+  readonly read: ReadItems;
+  readonly options: PageOptions;
+  /** Renders a draft of the page. `tokens` is its assumed cost, for warnings about what is left. */
+  render(content: PageContent, detail: Detail, tokens: number): Pick<Page, "data" | "text">;
   /** The token for fields that did not fit on the page. */
   readonly fieldsToken: string | undefined;
 }
 
-interface DraftParts {
-  readonly source: PageSource;
-  readonly read: ReadItems;
-  readonly options: PageOptions;
-}
-
-export function createDraft({ source, read, options }: DraftParts): PageDraft {
+export function createDraft({ source, read, options }: Pick<PageDraft, "source" | "read" | "options">): PageDraft {
   const fields = chooseFields(source, options);
   const fieldsToken = fields.omitted.length === 0 ? undefined : source.tokenAt({ at: "fields", from: 0 });
   const total = typeof source.total === "function" ? source.total() : source.total;
@@ -45,7 +35,7 @@ export function createDraft({ source, read, options }: DraftParts): PageDraft {
   const others = fields.omitted.length - 5;
   const few = fields.omitted.slice(0, 5).map((name) => shorten(name, 40));
   const names = others > 0 ? [...few, `+${others} more`] : few;
-  const render: RenderPage = (content, detail, tokens) => {
+  const render: PageDraft["render"] = (content, detail, tokens) => {
     const { items, cut, token, truncated, itemTokens } = content;
     const facts = { token, items, itemTokens, cut };
     const note = detail === "bare" ? undefined : options.note(facts);
@@ -120,17 +110,10 @@ export interface ReadItems {
   readonly failure?: unknown;
 }
 
-interface ReadOptions {
-  /** Tokens for all items together. */
-  readonly room: number;
-  measure(text: string): number;
-  readonly form?: TextForm | undefined;
-}
+/** `room` is the tokens for all items together. */
+type ReadOptions = Pick<PageOptions, "measure" | "form"> & { readonly room: number };
 
-export async function readItems(
-  source: AsyncIterable<unknown> | Iterable<unknown>,
-  options: ReadOptions,
-): Promise<ReadItems> {
+export async function readItems(source: ToolResult["items"], options: ReadOptions): Promise<ReadItems> {
   const { room } = options;
   const items: unknown[] = [];
   const tally = createTally(options);

@@ -12,7 +12,7 @@ import { chooseItemsName, type Delivered, type ErrorEnvelope } from "./envelope.
 import { readPage } from "./fit-page.ts";
 import type { Hints } from "./hints.ts";
 import type { Ledger } from "./ledger.ts";
-import { createLogEntry, type LogEntry } from "./log-entry.ts";
+import { createLogEntry } from "./log-entry.ts";
 import { createTextForm, type PageFormat, renderFailure } from "./page-text.ts";
 import type { Page, PageOptions } from "./render-page.ts";
 import type { Opened } from "./sources.ts";
@@ -86,25 +86,8 @@ export interface Delivery {
   open(id: string): Promise<Opened | ToolFailure>;
 }
 
-/** Delivers the results of one session. */
-export interface Deliveries {
-  /** Makes room for a call. Parallel calls share the room. */
-  beginCall(tool: string): CallShare;
-  deliver(delivery: Delivery): Promise<Delivered>;
-  /** Removes the oldest entries from the work log while it exceeds its limit. */
-  evict(): void;
-}
-
-export function createDeliveries(parts: SessionParts): Deliveries {
-  return {
-    beginCall: (tool) => beginCall(parts, tool),
-    deliver: (delivery) => deliver(parts, delivery),
-    evict: () => evict(parts, 0),
-  };
-}
-
-async function deliver(parts: SessionParts, delivery: Delivery): Promise<Delivered> {
-  const { tool, shownTokens } = delivery;
+export async function deliver(parts: SessionParts, delivery: Delivery): Promise<Delivered> {
+  const { tool, args, note, shownTokens } = delivery;
   let share = delivery.share;
   let takeBack: (() => void) | undefined;
   try {
@@ -113,7 +96,12 @@ async function deliver(parts: SessionParts, delivery: Delivery): Promise<Deliver
     const id = await parts.results.claimId();
     const outcome = await buildPage(parts, delivery, { id, share });
     const tokens = shownTokens ?? outcome.delivered.tokens;
-    const entry = { ...createEntry(parts, delivery, outcome), id: parts.keyOf(id) };
+    const { opened = delivery } = outcome;
+    const origin = { tool: opened.tool, args: opened.args };
+    const compressor = parts.tools.get(origin.tool)?.compress;
+    const { envelope } = outcome.delivered;
+    const step = { id, tool, args, note, time: parts.now(), envelope, origin, compressor };
+    const entry = { ...createLogEntry(step, parts.counter), id: parts.keyOf(id) };
     // Tokens and call at once: a parallel call may save the record at any moment, and the process may be killed then.
     parts.ledger.addResult(entry.id, tokens);
     const uncount = parts.count({ id: entry.id, tool, tokens, time: entry.time });
@@ -123,7 +111,7 @@ async function deliver(parts: SessionParts, delivery: Delivery): Promise<Deliver
     };
     share.end();
     await parts.log.add(entry);
-    evict(parts, 0);
+    evict(parts);
     await parts.save();
     return outcome.delivered;
   } catch (error) {
@@ -134,7 +122,8 @@ async function deliver(parts: SessionParts, delivery: Delivery): Promise<Deliver
   }
 }
 
-function beginCall(parts: SessionParts, tool: string, maxTokens: number = Number.POSITIVE_INFINITY): CallShare {
+/** Makes room for a call. Parallel calls share the room. */
+export function beginCall(parts: SessionParts, tool: string, maxTokens: number = Number.POSITIVE_INFINITY): CallShare {
   const { tokens = Number.POSITIVE_INFINITY } = parts.pageLimit();
   evict(parts, parts.ledger.limits.tools[tool] ?? parts.ledger.limits.perToolCall);
   return parts.ledger.beginCall(tool, Math.min(maxTokens, tokens));
@@ -142,7 +131,7 @@ function beginCall(parts: SessionParts, tool: string, maxTokens: number = Number
 
 /** Removes the oldest entries from the work log while it exceeds its limit, or while less is available than needed. The
  *  store keeps them. */
-function evict({ ledger, log }: SessionParts, needed: number): void {
+export function evict({ ledger, log }: SessionParts, needed: number = 0): void {
   for (;;) {
     const tokens = log.tokens(ledger.isCurrent);
     ledger.record("history", tokens);
@@ -211,10 +200,10 @@ async function buildSharedPage(
     };
   };
   const most = sized(Math.min(share.mostTokens, Math.max(leastAllocation, delivery.maxTokens ?? share.mostTokens)));
-  const read = await readPage(source, most);
-  const page = read.fit(most);
+  const fitPage = await readPage(source, most);
+  const page = fitPage(most);
   const granted = await share.settle(delivery.shownTokens ?? page.tokens, parts.patience);
-  return page.tokens <= granted || delivery.shownTokens !== undefined ? page : read.fit(sized(granted));
+  return page.tokens <= granted || delivery.shownTokens !== undefined ? page : fitPage(sized(granted));
 }
 
 async function buildFailure(
@@ -256,12 +245,4 @@ function createSizes(
   if (shareOfLimit("x", limit) === 0) return { allocation, count, measure: count };
   const measure = (text: string): number => Math.max(count(text), Math.ceil(shareOfLimit(text, limit) * allocation));
   return { allocation, count, measure };
-}
-
-function createEntry(parts: SessionParts, { tool, args, note }: Delivery, { delivered, opened }: Outcome): LogEntry {
-  const { envelope, id } = delivered;
-  const origin = { tool: opened?.tool ?? tool, args: opened?.args ?? args };
-  const compressor = parts.tools.get(origin.tool)?.compress;
-  const step = { id, tool, args, note, time: parts.now(), envelope, origin, compressor };
-  return createLogEntry(step, parts.counter);
 }

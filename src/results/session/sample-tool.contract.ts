@@ -3,8 +3,8 @@ import { createMemoryStore, type Store } from "../../core/store/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { BudgetedTool, ToolArguments, ToolFailure, ToolResult } from "./budgeted-tool.ts";
 import type { Cut, Delivered, PageData } from "./envelope.ts";
-import type { SessionOptions } from "./live-session.ts";
 import { genericCompressor } from "./log-entry.ts";
+import type { SessionOptions } from "./session.ts";
 import { createSession, type Session } from "./session.ts";
 import { createNumberedIds } from "./stored-results.ts";
 

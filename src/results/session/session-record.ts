@@ -52,78 +52,67 @@ export interface Measured {
   readonly tokens: number;
 }
 
-/** The stored records of a store's sessions. */
-export interface SessionRecords {
-  /** Returns undefined if there is no such session. Rejects if its record is damaged or of a newer version. */
-  load(id: string): Promise<SessionRecord | undefined>;
-  /** Returns all sessions by id. A record is undefined if it cannot be read. */
-  loadAll(): Promise<Map<string, SessionRecord | undefined>>;
-  /** Returns the last use of each group of results. A record that cannot be read counts as always in use. */
-  lastUses(): Promise<Map<string, string>>;
-  /** Writes the record only if no other session has this id. Returns whether it did. */
-  claim(id: string, record: SessionRecord): Promise<boolean>;
-  /** Connects the state of this process with the record in the store. `record` is the record as it was loaded. */
-  share(id: string, record: SessionRecord, state: RecordState): SharedRecord;
-  delete(id: string): Promise<void>;
+/** The collection with the records of sessions. */
+export const sessionCollection = "sessions";
+
+/** Returns undefined if there is no such session. Rejects if its record is damaged or of a newer version. */
+export async function loadRecord(store: Store, id: string): Promise<SessionRecord | undefined> {
+  const stored = await store.get(sessionCollection, id);
+  const record = stored && readRecord(stored.value);
+  if (stored === undefined || record !== undefined) return record;
+  const hint = `Delete it with plimsoll session rm ${id}, or start a session with another id.`;
+  if ((readJson(stored.value, objectOf({ version: isWhole }))?.version ?? 0) > 1) {
+    throw new ContextError("store_newer", `session ${id} was written by a newer plimsoll`, { hint });
+  }
+  throw new ContextError("store_corrupt", `session ${id} cannot be read: its record is damaged`, { hint });
 }
 
-/** The record of a session in the store, which other processes may change too. */
-interface SharedRecord {
-  /** Merges the changes of this process into what is stored. */
-  save(): Promise<void>;
-  /** Takes over what other processes have changed. */
-  refresh(): Promise<void>;
+/** Returns all sessions by id. A record is undefined if it cannot be read. */
+export async function loadRecords(store: Store): Promise<Map<string, SessionRecord | undefined>> {
+  return new Map((await store.list(sessionCollection)).map(({ key, value }) => [key, readRecord(value)]));
 }
 
-interface RecordState {
-  /** Returns the record with the changes of this process. */
-  current(base: SessionRecord): SessionRecord;
-  /** `isNew` says whether another process has changed the record. */
-  restore(record: SessionRecord, isNew: boolean): Promise<void>;
+/** Returns the last use of each group of results. A record that cannot be read counts as always in use. */
+export async function listLastUses(store: Store): Promise<Map<string, string>> {
+  const isUsed = objectOf({ started: isTime }, { lastUsed: isTime, resultsOf: isText, alsoResultsOf: listOf(isText) });
+  const uses = new Map<string, string>();
+  for (const { key, value } of await store.list(sessionCollection)) {
+    // A damaged record may still say when it was used.
+    const record = readJson(value, isUsed);
+    const lastUsed = record === undefined ? "\uffff" : (record.lastUsed ?? record.started);
+    for (const group of listGroups(key, record ?? {})) {
+      if (lastUsed > (uses.get(group) ?? "")) uses.set(group, lastUsed);
+    }
+  }
+  return uses;
 }
 
-export function sessionRecords(store: Store): SessionRecords {
-  return {
-    async load(id) {
-      const stored = await store.get(collection, id);
-      return stored && (readRecord(stored.value) ?? refuseRecord(stored.value, id));
-    },
-    async loadAll() {
-      return new Map((await store.list(collection)).map(({ key, value }) => [key, readRecord(value)]));
-    },
-    async lastUses() {
-      const uses = new Map<string, string>();
-      for (const { key, value } of await store.list(collection)) {
-        const record = readJson(value, isUsed);
-        const lastUsed = record === undefined ? "\uffff" : (record.lastUsed ?? record.started);
-        for (const group of listGroups(key, record ?? {})) {
-          if (lastUsed > (uses.get(group) ?? "")) uses.set(group, lastUsed);
-        }
-      }
-      return uses;
-    },
-    async claim(id, record) {
-      try {
-        await store.put(collection, id, JSON.stringify(record), { expectedRevision: 0 });
-        return true;
-      } catch (error) {
-        if (error instanceof ContextError && error.code === "store_conflict") return false;
-        throw error;
-      }
-    },
-    share: (id, record, state) => shareRecord(store, { id, record, state }),
-    async delete(id) {
-      await store.delete(collection, id);
-    },
-  };
+/** Writes the record only if no other session has this id. Returns whether it did. */
+export async function claimRecord(store: Store, id: string, record: SessionRecord): Promise<boolean> {
+  try {
+    await store.put(sessionCollection, id, JSON.stringify(record), { expectedRevision: 0 });
+    return true;
+  } catch (error) {
+    if (error instanceof ContextError && error.code === "store_conflict") return false;
+    throw error;
+  }
 }
 
-const collection = "sessions";
-
-function shareRecord(
+/** Connects the state of this process with the record in the store, which other processes may change too. `save` merges
+ *  the changes of this process into what is stored. `refresh` takes over what others have changed. */
+export function shareRecord(
   store: Store,
-  { id, record, state: { current, restore } }: { id: string; record: SessionRecord; state: RecordState },
-): SharedRecord {
+  state: {
+    readonly id: string;
+    /** The record as it was loaded. */
+    readonly record: SessionRecord;
+    /** Returns the record with the changes of this process. */
+    current(base: SessionRecord): SessionRecord;
+    /** `isNew` says whether another process has changed the record. */
+    restore(record: SessionRecord, isNew: boolean): Promise<void>;
+  },
+): { save(): Promise<void>; refresh(): Promise<void> } {
+  const { id, record, current, restore } = state;
   /** The record as it was stored when this process last saw it. */
   let base = record;
   let baseText: string | undefined;
@@ -136,7 +125,7 @@ function shareRecord(
   };
   const save = async (): Promise<void> => {
     let [sent, merged, before] = [base, base, undefined as string | undefined];
-    const { value } = await store.update(collection, id, (text) => {
+    const { value } = await store.update(sessionCollection, id, (text) => {
       // Nearly always no other process has changed the record since.
       const stored = text === undefined ? undefined : text === baseText ? base : readRecord(text);
       before = text;
@@ -150,7 +139,7 @@ function shareRecord(
     await restore(mergeRecords({ base: sent, mine: current(sent), stored: merged }), isNew);
   };
   const refresh = async (): Promise<void> => {
-    const text = (await store.get(collection, id))?.value;
+    const text = (await store.get(sessionCollection, id))?.value;
     const stored = text === undefined || text === baseText ? undefined : readRecord(text);
     if (stored === undefined) return;
     const merged = mergeRecords({ base, mine: current(base), stored });
@@ -160,9 +149,6 @@ function shareRecord(
   };
   return { save: () => inTurn(save), refresh: () => inTurn(refresh) };
 }
-
-/** What of a record says when it was used, which a damaged one may still have. */
-const isUsed = objectOf({ started: isTime }, { lastUsed: isTime, resultsOf: isText, alsoResultsOf: listOf(isText) });
 
 /** Returns the ids that the results of a session are stored under. */
 export function listGroups(
@@ -241,14 +227,6 @@ function mergeResults({ base, mine, stored }: RecordVersions<LedgerSnapshot["res
     if (known !== tokens) merged.set(id, tokens - (known ?? 0) + (merged.get(id) ?? 0));
   }
   return [...merged];
-}
-
-function refuseRecord(text: string, id: string): never {
-  const hint = `Delete it with plimsoll session rm ${id}, or start a session with another id.`;
-  if ((readJson(text, objectOf({ version: isWhole }))?.version ?? 0) > 1) {
-    throw new ContextError("store_newer", `session ${id} was written by a newer plimsoll`, { hint });
-  }
-  throw new ContextError("store_corrupt", `session ${id} cannot be read: its record is damaged`, { hint });
 }
 
 /** Returns undefined if the record is damaged or of another version. */

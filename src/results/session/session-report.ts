@@ -4,10 +4,17 @@ import type { MaintainedStore, Store } from "../../core/store/index.ts";
 import { createOffsetTokens } from "./continuations.ts";
 import { createLedger, describeLimit, type Ledger } from "./ledger.ts";
 import type { LogEntry } from "./log-entry.ts";
-import { type LargeResult, listGroups, type SessionRecord, sessionRecords } from "./session-record.ts";
+import {
+  type LargeResult,
+  listGroups,
+  loadRecord,
+  loadRecords,
+  type SessionRecord,
+  sessionCollection,
+} from "./session-record.ts";
 import { readStored } from "./sources.ts";
 import { createStoredResults } from "./stored-results.ts";
-import { type SequencedEntry, storedLog } from "./work-log.ts";
+import { nameLogStream, readWorkLog, type SequencedEntry } from "./work-log.ts";
 
 /** The account of a session. All numbers but `calls` are tokens. */
 export interface SessionStatus {
@@ -97,7 +104,7 @@ export function createStatus(id: string, record: Omit<SessionRecord, "ledger">, 
  * ```
  */
 export async function listSessions(store: Store): Promise<SessionLine[]> {
-  const lines = [...(await sessionRecords(store).loadAll())].flatMap(([id, record]) => {
+  const lines = [...(await loadRecords(store))].flatMap(([id, record]) => {
     if (record === undefined || record.calls === 0) return [];
     const { started, calls } = record;
     const ledger = createLedger(record.limits, record.ledger);
@@ -123,7 +130,7 @@ const maxEvicted = 20;
  * ```
  */
 export async function readSessionReport(store: Store, sessionId: string): Promise<SessionReport | undefined> {
-  const record = await sessionRecords(store).load(sessionId);
+  const record = await loadRecord(store, sessionId);
   if (record === undefined) return undefined;
   const { evictedThrough } = record;
   const viewEntry = ({ sequence, ...entry }: SequencedEntry): LogEntry => ({
@@ -131,12 +138,12 @@ export async function readSessionReport(store: Store, sessionId: string): Promis
     id: renderId(record, entry.id),
   });
   const status = createStatus(sessionId, record, createLedger(record.limits, record.ledger));
-  const log = storedLog(store, sessionId);
-  const workLog = await log.read({ after: evictedThrough });
+  const stream = nameLogStream(sessionId);
+  const workLog = await readWorkLog(store, stream, { after: evictedThrough });
   const evicted =
     evictedThrough === 0
-      ? []
-      : (await log.read({ after: Math.max(0, evictedThrough - maxEvicted), limit: maxEvicted })).entries;
+      ? { entries: [] }
+      : await readWorkLog(store, stream, { after: Math.max(0, evictedThrough - maxEvicted), limit: maxEvicted });
   return {
     ...status,
     largest: status.largest.map((each) => ({ ...each, id: renderId(record, each.id) })),
@@ -144,7 +151,7 @@ export async function readSessionReport(store: Store, sessionId: string): Promis
     damaged: workLog.damaged,
     evicted: {
       count: evictedThrough,
-      entries: evicted.filter(({ sequence }) => sequence <= evictedThrough).map(viewEntry),
+      entries: evicted.entries.filter(({ sequence }) => sequence <= evictedThrough).map(viewEntry),
     },
   };
 }
@@ -166,7 +173,7 @@ export interface StoredSession {
 
 /** Returns every session of the store, including those without a call and those with a damaged record. */
 export async function listStoredSessions(store: Store): Promise<StoredSession[]> {
-  return [...(await sessionRecords(store).loadAll())].map(([id, record]) => ({
+  return [...(await loadRecords(store))].map(([id, record]) => ({
     id,
     lastUsed: record && findLastUse(record),
     calls: record?.calls ?? 0,
@@ -189,8 +196,7 @@ export async function listStoredSessions(store: Store): Promise<StoredSession[]>
  * ```
  */
 export async function deleteSession(store: Store, sessionId: string): Promise<void> {
-  const stored = sessionRecords(store);
-  const records = await stored.loadAll();
+  const records = await loadRecords(store);
   const own = listGroups(sessionId, records.get(sessionId) ?? {});
   records.delete(sessionId);
   const others = new Set([...records].flatMap(([id, record]) => listGroups(id, record ?? {})));
@@ -198,8 +204,8 @@ export async function deleteSession(store: Store, sessionId: string): Promise<vo
     if (group !== sessionId && others.has(group)) continue;
     await deleteResults(store, group);
   }
-  await storedLog(store, sessionId).delete();
-  await stored.delete(sessionId);
+  await store.deleteStream(nameLogStream(sessionId));
+  await store.delete(sessionCollection, sessionId);
 }
 
 async function deleteResults(store: Store, group: string): Promise<void> {
@@ -213,7 +219,7 @@ export async function pruneOrphans(
   store: MaintainedStore,
   { before, dryRun }: { readonly before: number; readonly dryRun: boolean },
 ): Promise<number> {
-  const records = await sessionRecords(store).loadAll();
+  const records = await loadRecords(store);
   const known = new Set([...records].flatMap(([id, record]) => [id, ...listGroups(id, record ?? {})]));
   let orphans = 0;
   for (const { stream, written } of await store.listStreams({ prefix: "session/" })) {
@@ -222,7 +228,7 @@ export async function pruneOrphans(
     orphans += 1;
     if (dryRun) continue;
     if (kind === "ids") await deleteResults(store, id);
-    else await storedLog(store, id).delete();
+    else await store.deleteStream(stream);
   }
   return orphans;
 }
@@ -233,7 +239,7 @@ export async function findStoredResult(
   id: string,
   sessionId?: string,
 ): Promise<Awaited<ReturnType<typeof readStored>>> {
-  const records = [...(await sessionRecords(store).loadAll())];
+  const records = [...(await loadRecords(store))];
   const chosen = records.filter(([session]) => session === (sessionId ?? session));
   for (const group of new Set(chosen.flatMap(([session, record]) => listGroups(session, record ?? {})))) {
     const found = await readStored(createStoredResults(store, group), id);

@@ -1,5 +1,8 @@
 import type { LedgerTier } from "../../core/budget/index.ts";
+import { invalidArgument } from "../../core/errors.ts";
+import { createMemoryStore, type Store } from "../../core/store/index.ts";
 import { didYouMean } from "../../core/text/index.ts";
+import { type Counter, createCounter } from "../../core/tokens/index.ts";
 import {
   type BudgetedTool,
   budgetParameter,
@@ -11,15 +14,34 @@ import {
   type ToolResult,
 } from "./budgeted-tool.ts";
 import type { CallShare } from "./call-shares.ts";
+import { createOffsetTokens, createSeenVersions } from "./continuations.ts";
 import type { Delivered } from "./envelope.ts";
-import type { ToolSchema } from "./hints.ts";
-import type { ModelView } from "./ledger.ts";
-import { type LiveSession, openLiveSession, type SessionOptions } from "./live-session.ts";
-import type { LogEntry } from "./log-entry.ts";
-import { createDeliveries, type Deliveries, type Delivery } from "./results.ts";
-import type { SessionStatus } from "./session-report.ts";
-import type { Opened, Origin } from "./sources.ts";
-import { viewWorkLog, type WorkLogView, type WorkLogViewName } from "./work-log.ts";
+import { createHints, type HintMode, type ToolSchema } from "./hints.ts";
+import { createLedger, type LedgerOptions, type ModelView } from "./ledger.ts";
+import type { PageFormat } from "./page-text.ts";
+import { beginCall, type Delivery, deliver, evict, type PageLimit, type SessionParts } from "./results.ts";
+import {
+  claimRecord,
+  listGroups,
+  listLastUses,
+  loadRecord,
+  type SessionRecord,
+  shareRecord,
+} from "./session-record.ts";
+import { createStatus, type SessionStatus } from "./session-report.ts";
+import {
+  findContinuedCall,
+  type Opened,
+  type Origin,
+  openGivenResult,
+  openStored,
+  openToken,
+  openToolResult,
+  readStoredLines,
+  type SourceParts,
+} from "./sources.ts";
+import { createStoredResults, storedLimits } from "./stored-results.ts";
+import { nameLogStream, openWorkLog, viewWorkLog, type WorkLogView, type WorkLogViewName } from "./work-log.ts";
 
 /** One agent run with one token budget. Problems with content come back as error envelopes. A call rejects only if the
  *  store fails. `ToolName` is the union of the names of the session's tools. */
@@ -94,6 +116,51 @@ export interface GivenCall extends PageOption {
   readonly note?: string | undefined;
 }
 
+/** Options of `createSession`. */
+export interface SessionOptions<Tools extends readonly BudgetedTool[] = readonly BudgetedTool[]> {
+  /** Continues the stored session with this id, or creates it. Without an id, a new session starts. */
+  readonly sessionId?: string | undefined;
+  /** Sessions with the same `groupId` share stored results. Defaults to the session's own id. */
+  readonly groupId?: string | undefined;
+  /** Names what `record("system", …)` sets, if several programs with instructions of their own share the session. The
+   *  system tier is the sum of these parts.
+   *  @default "" */
+  readonly systemPart?: string | undefined;
+  /** Counts the tokens of results. Defaults to the estimate for `model`. */
+  readonly counter?: Counter | undefined;
+  /** The model that reads the results. It chooses the counter if none is given. */
+  readonly model?: string | undefined;
+  /** Keeps results, the work log and the account. Defaults to a store in memory. */
+  readonly store?: Store | undefined;
+  /** Returns the time in milliseconds since 1970. Usually `Date.now`. */
+  readonly now: () => number;
+  /** The token limits: of everything, of a tool call, of the work log. Defaults to 100,000 tokens in total. */
+  readonly budget?: LedgerOptions | undefined;
+  /** The tools that `session.call` can run.
+   *  @default [] */
+  readonly tools?: Tools | undefined;
+  /** How the session says how much the next call can return: `note` in each result, `schema` in the tools' definitions
+   *  (which breaks the provider's prompt cache), `off` not at all.
+   *  @default "note" */
+  readonly hints?: HintMode | undefined;
+  /** The form of results. `json`: an envelope with facts about the page. `text`: compact text, as command line tools
+   *  print it, with one line about the page if it is not the whole result.
+   *  @default "json" */
+  readonly format?: PageFormat | undefined;
+  /** The form of continuation tokens. `offset` is always `offset:100`, for a program that knows which tool it called.
+   *  `unique` adds the result's id (`k3vbq5zoha:offset:100`) if another call could continue at the same offset.
+   *  @default "offset" */
+  readonly continuations?: "offset" | "unique" | undefined;
+  /** Returns what the client shows of a result before it cuts it. Called for each page. */
+  readonly pageLimit?: (() => PageLimit) | undefined;
+  /** Limits how long a large result of parallel calls waits for the sizes of the others. Without it, the result waits
+   *  until all sizes are known. */
+  readonly patience?: (() => Promise<void>) | undefined;
+  /** Returns the name of the tool that takes continuation tokens. Called for each page.
+   *  @default () => "next_page" */
+  readonly nextPageName?: (() => string) | undefined;
+}
+
 /** Opens a session, or continues the stored one with the same `sessionId`. It runs tools, pages their results within
  *  the token budget, stores them, and keeps a compressed log. The types know the names of the given tools.
  *
@@ -114,69 +181,65 @@ export interface GivenCall extends PageOption {
 export async function createSession<const Tools extends readonly BudgetedTool[] = readonly BudgetedTool[]>(
   options: SessionOptions<Tools>,
 ): Promise<Session<Tools[number]["name"]>> {
-  const live = await openLiveSession(options);
-  const { parts, sources } = live;
+  const { id, parts, sources, status, withOwnId } = await openLiveSession(options);
   const { ledger, log, hints } = parts;
-  const deliveries = createDeliveries(parts);
-  const addOwnId = (entry: LogEntry): LogEntry => ({ ...entry, id: live.shownId(entry.id) });
   const callTool = (
     tool: string,
     args: ToolArguments,
     { isContinued, note, ...call }: CallOptions & Pick<Delivery, "isContinued">,
   ) => {
-    const open = (id: string) => runTool(live, { id, tool, args }, call);
+    const open = (id: string) => runTool(parts, sources, { id, tool, args, ...call });
     const delivery = { tool, args, note, isDirectCall: true, isContinued, open };
-    return deliverCall(deliveries, delivery, { budget: args.budget });
+    return deliverCall(parts, delivery, { budget: args.budget });
   };
   return {
-    id: live.id,
+    id,
     call: (tool, args, call = {}) => callTool(tool, args ?? {}, call),
-    beginCall: deliveries.beginCall,
+    beginCall: (tool) => beginCall(parts, tool),
     deliver: (result, { maxTokens, ...call }) => {
-      const open = (id: string) => sources.given(result, { id, ...call });
-      return deliverCall(deliveries, { ...call, open }, { maxTokens });
+      const open = (id: string) => openGivenResult(result, { id, ...call });
+      return deliverCall(parts, { ...call, open }, { maxTokens });
     },
     async nextPage(token, { maxTokens, ...call } = {}) {
       // The delivery reports what is wrong with a stored result.
-      const again = await sources.continuedCall(token).catch(() => undefined);
+      const again = await findContinuedCall(sources, token).catch(() => undefined);
       const budget = maxTokens === undefined ? {} : { budget: maxTokens };
       if (again !== undefined && !isFailure(again)) {
         return callTool(again.tool, { ...again.args, ...budget }, { ...call, isContinued: true });
       }
-      const open = async () => again ?? sources.token(token);
+      const open = async () => again ?? openToken(sources, token);
       const args = { token, ...budget };
-      return deliverCall(deliveries, { tool: "next_page", args, note: call.note, open }, { maxTokens });
+      return deliverCall(parts, { tool: "next_page", args, note: call.note, open }, { maxTokens });
     },
     recall: (id, { offset, maxTokens } = {}) => {
       const position = offset === undefined ? undefined : ({ at: "items", offset } as const);
-      const open = () => sources.stored(id, position);
+      const open = () => openStored(sources, id, position);
       const args = { id, offset, budget: maxTokens };
-      return deliverCall(deliveries, { tool: "recall", args, open }, { offset, maxTokens });
+      return deliverCall(parts, { tool: "recall", args, open }, { offset, maxTokens });
     },
-    readLines: (id) => sources.lines(id, (tool) => parts.tools.get(tool)?.renderText),
-    refuse: (failure, call) =>
-      deliverCall(deliveries, { ...call, open: async () => failure }, { budget: call.args.budget }),
+    readLines: (id) => readStoredLines(sources, id, (tool) => parts.tools.get(tool)?.renderText),
+    refuse: (failure, call) => deliverCall(parts, { ...call, open: async () => failure }, { budget: call.args.budget }),
     async record(tier, tokens) {
       ledger.record(tier, tokens, options.systemPart);
-      await live.save();
+      await parts.save();
     },
     async beginTurn() {
-      await live.refresh();
+      await parts.refresh();
       ledger.beginTurn();
-      deliveries.evict();
-      await live.save();
+      evict(parts);
+      await parts.save();
     },
     async reset() {
-      await live.refresh();
+      await parts.refresh();
       ledger.reset();
       log.clear();
-      deliveries.evict();
-      await live.save();
+      evict(parts);
+      await parts.save();
     },
-    refresh: live.refresh,
-    status: live.status,
+    refresh: parts.refresh,
+    status,
     forModel: ledger.forModel,
-    workLog: (view = "recent") => viewWorkLog({ ...log, entries: () => log.entries().map(addOwnId) }, view),
+    workLog: (view = "recent") => viewWorkLog({ ...log, entries: () => log.entries().map(withOwnId) }, view),
     toolSchemas: hints.schemas,
     countTokens: (text) => parts.counter.count(text),
   };
@@ -191,27 +254,195 @@ const pageParameters = {
 
 /** Answers with an error if the budget is not a positive number, so a typo never disables the limit. */
 function deliverCall(
-  { deliver }: Deliveries,
+  parts: SessionParts,
   delivery: Delivery,
   wanted: { readonly [Name in keyof typeof pageParameters]?: unknown },
 ): Promise<Delivered> {
   const read = readArguments(pageParameters, wanted);
-  if ("failure" in read) return deliver({ ...delivery, open: async () => read.failure });
+  if ("failure" in read) return deliver(parts, { ...delivery, open: async () => read.failure });
   const { budget, maxTokens = budget } = read.values;
-  return deliver({ ...delivery, maxTokens });
+  return deliver(parts, { ...delivery, maxTokens });
 }
 
 async function runTool(
-  { parts, sources }: LiveSession,
-  origin: Origin,
-  { signal = new AbortController().signal, timeoutMs }: CallOptions,
+  { tools, hints }: SessionParts,
+  sources: SourceParts,
+  { signal = new AbortController().signal, timeoutMs, ...origin }: Origin & CallOptions,
 ): Promise<Opened | ToolFailure> {
-  const tool = parts.tools.get(origin.tool);
+  const tool = tools.get(origin.tool);
   if (tool === undefined) {
-    const names = [...parts.tools.keys()];
+    const names = [...tools.keys()];
     const hint = didYouMean(origin.tool, names) ?? `The tools are ${names.join(", ")}.`;
     return { code: "unknown_tool", message: `there is no tool ${JSON.stringify(origin.tool)}`, hint };
   }
-  const result = await tool.run(parts.hints.withDefaults(tool.name, origin.args), { signal, timeoutMs });
-  return isFailure(result) ? result : sources.tool(result, origin);
+  const result = await tool.run(hints.withDefaults(tool.name, origin.args), { signal, timeoutMs });
+  return isFailure(result) ? result : openToolResult(sources, result, origin);
+}
+
+/** Opens the parts of a session, with the account that restores them and that other processes may change too. */
+async function openLiveSession(options: SessionOptions) {
+  const { store = createMemoryStore(), continuations } = options;
+  const counter = options.counter ?? (await createCounter("auto", { model: options.model }));
+  const started = new Date(options.now());
+  const { id, record } = await findRecord(store, options, { counter: counter.name, started: started.toISOString() });
+  const { groupId = id } = options;
+  await dropUnusedResults(store, { now: started, except: groupId });
+  const parts = await openParts({ ...options, groupId, counter, store }, id, record);
+  const versions = createSeenVersions(record.versions);
+  let { calls, largest, lastUsed } = record;
+  const current = (base: SessionRecord): SessionRecord => ({
+    version: 1,
+    started: base.started,
+    ...chooseGroups(base, id, groupId),
+    counter: counter.name,
+    calls,
+    lastUsed,
+    largest,
+    limits: parts.ledger.limits,
+    ledger: parts.ledger.snapshot(),
+    evictedThrough: parts.log.evictedThrough(),
+    measured: parts.hints.measured(),
+    versions: versions.list(),
+  });
+  const account = shareRecord(store, {
+    id,
+    record,
+    current,
+    async restore(other, isNew) {
+      ({ calls, largest, lastUsed } = other);
+      parts.ledger.restore(other.ledger);
+      parts.hints.restore(other.measured);
+      versions.restore(other.versions);
+      if (isNew) await parts.log.refresh(other.evictedThrough);
+    },
+  });
+  const count: SessionParts["count"] = ({ time, ...delivered }) => {
+    calls += 1;
+    lastUsed = time;
+    // Merging keeps the largest ones.
+    largest = [...largest, delivered];
+    return () => {
+      calls -= 1;
+      largest = largest.filter(({ id: known }) => known !== delivered.id);
+    };
+  };
+  // Results of different groups can have the same id. So the account adds the group to the id, unless the group has the
+  // session's own name.
+  const prefix = groupId === id ? "" : `${groupId}/`;
+  /** Returns the value with the id of its result as `recall` takes it. */
+  const withOwnId = <Value extends { readonly id: string }>(value: Value): Value =>
+    value.id.startsWith(prefix) ? { ...value, id: value.id.slice(prefix.length) } : value;
+  const status = (): SessionStatus => {
+    const { largest: found, ...rest } = createStatus(id, current(record), parts.ledger);
+    return { ...rest, largest: found.map(withOwnId) };
+  };
+  return {
+    id,
+    parts: { ...parts, ...account, keyOf: (result: string) => `${prefix}${result}`, count },
+    sources: { results: parts.results, versions, offsetTokens: createOffsetTokens(store, groupId, continuations) },
+    withOwnId,
+    status,
+  };
+}
+
+/** Drops results of sessions that nobody has used for a long time. Keeps their records and work logs. `except` is the
+ *  session that is starting. */
+async function dropUnusedResults(
+  store: Store,
+  { now, except }: { readonly now: Date; readonly except: string },
+): Promise<void> {
+  const since = new Date(now.getTime() - storedLimits.unusedDays * 86_400_000).toISOString();
+  // Few, because the start of a session waits for it. The next starts drop the others.
+  let left = 200;
+  for (const [group, used] of await listLastUses(store)) {
+    if (left <= 0) return;
+    if (group !== except && used < since) left -= await createStoredResults(store, group).drop(left);
+  }
+}
+
+/** The first group of a session is its main one. */
+function chooseGroups(
+  base: SessionRecord,
+  id: string,
+  groupId: string,
+): Pick<SessionRecord, "resultsOf" | "alsoResultsOf"> {
+  const { resultsOf, alsoResultsOf } = base;
+  if (listGroups(id, base).includes(groupId)) return { resultsOf, alsoResultsOf };
+  const isUnused = base.calls === 0 && resultsOf === undefined && alsoResultsOf === undefined;
+  return isUnused ? { resultsOf: groupId } : { resultsOf, alsoResultsOf: [...(alsoResultsOf ?? []), groupId] };
+}
+
+/** Loads the record of the session, or creates it. */
+async function findRecord(
+  store: Store,
+  { sessionId: id, budget }: SessionOptions,
+  facts: Pick<SessionRecord, "counter" | "started">,
+): Promise<{ id: string; record: SessionRecord }> {
+  if (id !== undefined && !/^[\w.@:-]{1,200}$/.test(id)) {
+    throw invalidArgument(
+      `the session id ${JSON.stringify(id)} cannot be used`,
+      "Use 1 to 200 letters, digits and . _ - @ :",
+    );
+  }
+  const before = id === undefined ? undefined : await loadRecord(store, id);
+  if (id !== undefined && before !== undefined) return { id, record: before };
+  const ledger = createLedger(budget);
+  const record: SessionRecord = {
+    version: 1,
+    ...facts,
+    calls: 0,
+    limits: ledger.limits,
+    ledger: ledger.snapshot(),
+    evictedThrough: 0,
+    largest: [],
+    measured: {},
+    versions: [],
+  };
+  if (id !== undefined) {
+    await claimRecord(store, id, record);
+    return { id, record };
+  }
+  // Named after its start time. Two sessions of the same millisecond get a number.
+  const base = `s-${record.started.replace(/[-:.]/g, "")}`;
+  for (let number = 1; ; number += 1) {
+    const newId = number === 1 ? base : `${base}-${number}`;
+    if (await claimRecord(store, newId, record)) return { id: newId, record };
+  }
+}
+
+async function openParts(
+  options: SessionOptions & { readonly counter: Counter; readonly store: Store; readonly groupId: string },
+  id: string,
+  record: SessionRecord,
+): Promise<Omit<SessionParts, "count" | "keyOf" | "refresh" | "save">> {
+  const { budget, counter, format = "json", groupId, hints: mode = "note", now, patience, store } = options;
+  const { pageLimit = (): PageLimit => ({}), nextPageName = () => "next_page" } = options;
+  const ledger = createLedger(budget, record.ledger);
+  const expected = (tool: string, further?: number): number =>
+    Math.min(ledger.expected(tool, further), pageLimit().tokens ?? Number.POSITIVE_INFINITY);
+  const tools = indexTools(options.tools ?? []);
+  return {
+    counter,
+    tools,
+    ledger,
+    log: await openWorkLog(store, nameLogStream(id), record.evictedThrough),
+    hints: createHints({ mode, tools, ledger, expected, measured: record.measured }),
+    results: createStoredResults(store, groupId),
+    format,
+    now: () => new Date(now()),
+    pageLimit,
+    nextPageName,
+    patience,
+  };
+}
+
+function indexTools(tools: readonly BudgetedTool[]): ReadonlyMap<string, BudgetedTool> {
+  const named = new Map<string, BudgetedTool>();
+  for (const tool of tools) {
+    if (named.has(tool.name)) {
+      throw invalidArgument(`two tools are called ${JSON.stringify(tool.name)}`, "Give each tool its own name.");
+    }
+    named.set(tool.name, tool);
+  }
+  return named;
 }

@@ -16,9 +16,9 @@ import {
   type SeenVersions,
 } from "./continuations.ts";
 import { plainItem, stoppedWarning } from "./envelope.ts";
+import { chunkItems } from "./item-chunks.ts";
 import type { Page, PageSource } from "./render-page.ts";
-import { chunkItems, type ResultToStore, type StoredResult } from "./result-record.ts";
-import type { StoredReference, StoredResults } from "./stored-results.ts";
+import type { ResultToStore, StoredReference, StoredResult, StoredResults } from "./stored-results.ts";
 
 export interface Opened {
   readonly source: PageSource;
@@ -36,75 +36,43 @@ export interface Origin {
   readonly args: ToolArguments;
 }
 
-/** Opens results, so that pages can be made from them. */
-export interface Sources {
-  /** Opens a result of our own tools. Each page runs the tool again with another offset. The page is stored, so that it
-   *  can be recalled and a cut item can be continued. */
-  tool(result: ToolResult, origin: Origin): Promise<Opened>;
-  /** Opens a result that no tool can return again, so all of it is stored. Its items are read and encoded once. */
-  given(result: ToolResult, origin: Origin): Promise<Opened>;
-  /** Opens a page of a stored result: at the given place, or where the earlier page began. */
-  stored(id: string, wanted?: Position): Promise<Opened | ToolFailure>;
-  /** Opens the page of a token. */
-  token(token: string): Promise<Opened | ToolFailure>;
-  /** Returns the lines of a stored result, as its text form shows them. `renderText` is the form of its tool. */
-  lines(
-    id: string,
-    renderText: (tool: string) => BudgetedTool["renderText"],
-  ): Promise<AsyncIterable<string> | ToolFailure>;
-  /** Returns the call that a token continues, if the items are not stored and the tool has to be called. */
-  continuedCall(token: string): Promise<ContinuedCall | ToolFailure | undefined>;
-}
-
-interface SourceParts {
+/** What results are opened from. */
+export interface SourceParts {
   readonly results: StoredResults;
   readonly versions: SeenVersions;
   readonly offsetTokens: OffsetTokens;
 }
 
-export function createSources(parts: SourceParts): Sources {
-  return {
-    async tool(result, origin) {
-      await parts.offsetTokens.refresh();
-      const { id, tool, args } = origin;
-      const { versions, offsetTokens } = parts;
-      const seen = { tool, args, offset: result.offset, version: result.version };
-      const fields = encodeFields(result.fields);
-      const changedWarning =
-        "The result changed after the previous page: items may be missing or repeated. Start again without offset.";
-      const source: PageSource = {
-        ...result,
-        fields,
-        warnings: () => [...(versions.isChanged(seen) ? [changedWarning] : []), ...listWarnings(result)],
-        tokenAt: (position) => offsetTokens.tokenAt({ id, tool, args }, position),
-      };
-      const finish = async ({ items: paged, data, nextToken }: Page): Promise<ResultToStore> => {
-        if (nextToken !== undefined) versions.remember(seen);
-        await offsetTokens.given({ tool, args }, data.continuation_token);
-        const { itemsName, offset } = result;
-        const items = await chunkItems(paged, offset);
-        return { tool, args, fields, itemsName, offset, items, total: data.total, nextToken };
-      };
-      return { source, tool, args, finish };
-    },
-    given: openGivenResult,
-    stored: (id, wanted) => openStored(parts, id, wanted),
-    token: (token) => {
-      const continuation = parseToken(token);
-      if (continuation?.id !== undefined) return openStored(parts, continuation.id, continuation.position);
-      const hint =
-        continuation?.position.at === "items"
-          ? `Call the tool itself again with offset=${continuation.position.offset}.`
-          : "Pass the continuation_token of a result unchanged, such as k3vbq5zoha:offset:100.";
-      const message = `${JSON.stringify(token)} is not a token of a stored result`;
-      return Promise.resolve({ code: "invalid_token", message, hint });
-    },
-    lines: (id, renderText) => readLines(parts, id, renderText),
-    continuedCall: (token) => continuedCall(parts, token),
+/** Opens a result of our own tools. Each page runs the tool again with another offset. The page is stored, so that it can
+ *  be recalled and a cut item can be continued. */
+export async function openToolResult(
+  { versions, offsetTokens }: SourceParts,
+  result: ToolResult,
+  { id, tool, args }: Origin,
+): Promise<Opened> {
+  await offsetTokens.refresh();
+  const { itemsName, offset, version } = result;
+  const seen = { tool, args, offset, version };
+  const fields = encodeFields(result.fields);
+  const changedWarning =
+    "The result changed after the previous page: items may be missing or repeated. Start again without offset.";
+  const source: PageSource = {
+    ...result,
+    fields,
+    warnings: () => [...(versions.isChanged(seen) ? [changedWarning] : []), ...listWarnings(result)],
+    tokenAt: (position) => offsetTokens.tokenAt({ id, tool, args }, position),
   };
+  const finish = async ({ items: paged, data, nextToken }: Page): Promise<ResultToStore> => {
+    if (nextToken !== undefined) versions.remember(seen);
+    await offsetTokens.given({ tool, args }, data.continuation_token);
+    const items = await chunkItems(paged, offset);
+    return { tool, args, fields, itemsName, offset, items, total: data.total, nextToken };
+  };
+  return { source, tool, args, finish };
 }
 
-async function openGivenResult(result: ToolResult, { id, tool, args }: Origin): Promise<Opened> {
+/** Opens a result that no tool can return again, so all of it is stored. Its items are read and encoded once. */
+export async function openGivenResult(result: ToolResult, { id, tool, args }: Origin): Promise<Opened> {
   const { itemsName, offset } = result;
   const items = await chunkItems(result.items, offset);
   const { count, failure } = items;
@@ -121,24 +89,27 @@ async function openGivenResult(result: ToolResult, { id, tool, args }: Origin): 
     warnings: [...listWarnings(result), ...stopped],
     tokenAt: (position) => renderToken({ id, position }),
   };
-  const finish = async (): Promise<ResultToStore> => ({
-    tool,
-    args,
-    fields,
-    itemsName,
-    offset,
-    items,
-    total,
-  });
+  const finish = async (): Promise<ResultToStore> => ({ tool, args, fields, itemsName, offset, items, total });
   return { source, tool, args, finish };
 }
 
-async function openStored(
-  sources: SourceParts,
+/** Opens the page of a token. */
+export async function openToken(sources: SourceParts, token: string): Promise<Opened | ToolFailure> {
+  const { id, position } = parseToken(token) ?? {};
+  if (id !== undefined) return openStored(sources, id, position);
+  const hint =
+    position?.at === "items"
+      ? `Call the tool itself again with offset=${position.offset}.`
+      : "Pass the continuation_token of a result unchanged, such as k3vbq5zoha:offset:100.";
+  return { code: "invalid_token", message: `${JSON.stringify(token)} is not a token of a stored result`, hint };
+}
+
+/** Opens a page of a stored result: at the given place, or where the earlier page began. */
+export async function openStored(
+  { results, offsetTokens }: SourceParts,
   id: string,
   wanted: Position | undefined,
 ): Promise<Opened | ToolFailure> {
-  const { results, offsetTokens } = sources;
   await offsetTokens.refresh();
   const found = await results.find(id);
   if (isFailure(found)) return found;
@@ -146,7 +117,8 @@ async function openStored(
   return openPage({ stored, id: found.id, offsetTokens }, wanted ?? position);
 }
 
-async function readLines(
+/** Returns the lines of a stored result, as its text form shows them. `renderText` is the form of its tool. */
+export async function readStoredLines(
   { results }: SourceParts,
   id: string,
   renderText: (tool: string) => BudgetedTool["renderText"],
@@ -184,23 +156,23 @@ async function* renderPlainLines({ fields, fieldsText, offset, items }: StoredRe
   for await (const item of items(offset)) yield* (typeof item === "string" ? item : JSON.stringify(item)).split("\n");
 }
 
-async function continuedCall(
+/** Returns the call that a token continues, if the items are not stored and the tool has to be called. */
+export async function findContinuedCall(
   { results, offsetTokens }: SourceParts,
   token: string,
 ): Promise<ContinuedCall | ToolFailure | undefined> {
   const { id, position } = parseToken(token) ?? {};
   if (position?.at !== "items") return undefined;
-  if (id === undefined) return addOffset(await offsetTokens.find(position.offset), position.offset);
+  const { offset } = position;
+  if (id === undefined) {
+    const call = await offsetTokens.find(offset);
+    return call === undefined || isFailure(call) ? call : { tool: call.tool, args: { ...call.args, offset } };
+  }
   const found = await results.load(id);
   if (found === undefined || found === "dropped" || "of" in found) return undefined;
   const end = findStoredEnd(found);
-  if (end === undefined || position.offset < end) return undefined;
-  return addOffset(found, position.offset);
-}
-
-function addOffset<Other>(call: ContinuedCall | Other, offset: number): ContinuedCall | Other {
-  if (typeof call !== "object" || call === null || !("args" in call)) return call;
-  return { tool: call.tool, args: { ...call.args, offset } };
+  if (end === undefined || offset < end) return undefined;
+  return { tool: found.tool, args: { ...found.args, offset } };
 }
 
 /** Returns the offset after the last stored item, or undefined if nothing follows. */
@@ -209,25 +181,11 @@ function findStoredEnd({ nextToken }: StoredResult): number | undefined {
   return position?.at === "items" ? position.offset : undefined;
 }
 
-/** Returns the token after a page of stored items: it continues with the tool, where the items end or where the page
- *  begins. */
-function createNextToken({ stored, id, offsetTokens }: StoredPlace, offset: number): string | undefined {
-  const { tool, args, nextToken, total } = stored;
-  const end = findStoredEnd(stored);
-  if (end === undefined) return nextToken;
-  if (offset > end && total !== undefined && offset >= total) return undefined;
-  return offsetTokens.tokenAt({ id, tool, args }, { at: "items", offset: Math.max(offset, end) });
-}
-
-interface StoredPlace {
-  readonly stored: StoredResult;
-  readonly id: string;
-  readonly offsetTokens: OffsetTokens;
-}
-
-function openPage(place: StoredPlace, position: Position): Opened {
-  const { stored, id, offsetTokens } = place;
-  const { tool, args, fieldsText } = stored;
+function openPage(
+  { stored, id, offsetTokens }: { stored: StoredResult; id: string; offsetTokens: OffsetTokens },
+  position: Position,
+): Opened {
+  const { tool, args, fields, fieldsText, itemsName, nextToken, total } = stored;
   const finish = async ({ data }: Page): Promise<StoredReference> => {
     await offsetTokens.given({ tool, args }, data.continuation_token);
     return { of: id, position };
@@ -249,14 +207,21 @@ function openPage(place: StoredPlace, position: Position): Opened {
       finish,
     };
   const offset = Math.max(position.offset, stored.offset);
+  /** Continues with the tool, where the items end or where the page begins. */
+  const findNextToken = (): string | undefined => {
+    const end = findStoredEnd(stored);
+    if (end === undefined) return nextToken;
+    if (offset > end && total !== undefined && offset >= total) return undefined;
+    return offsetTokens.tokenAt({ id, tool, args }, { at: "items", offset: Math.max(offset, end) });
+  };
   const source: PageSource = {
-    fields: stored.fields,
-    itemsName: stored.itemsName,
+    fields,
+    itemsName,
     items: stored.items(offset),
     offset,
-    total: stored.total,
+    total,
     more: false,
-    nextToken: createNextToken(place, offset),
+    nextToken: findNextToken(),
     start: position.at === "items" ? undefined : position,
     tokenAt: (position) => renderToken({ id, position }),
   };

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { caseCount } from "../../../test/case-count.ts";
 import { createMemoryStore, type Store } from "../../core/store/index.ts";
-import { chunkItems, type ResultToStore } from "./result-record.ts";
+import { chunkItems } from "./item-chunks.ts";
 import { resultId } from "./sample-tool.contract.ts";
-import { createStoredResults, resultCollection, type StoredResults } from "./stored-results.ts";
-import { storedLog } from "./work-log.ts";
+import { createStoredResults, type ResultToStore, resultCollection, type StoredResults } from "./stored-results.ts";
+import { nameLogStream, openWorkLog } from "./work-log.ts";
 
 const limits = { steps: 10, characters: 1_000_000 };
 
@@ -214,7 +214,7 @@ test("the stream of ids stays short, and no id comes twice", async () => {
 
 test("the work log keeps its entries and the last evicted ones", async () => {
   const store = createMemoryStore();
-  const log = await storedLog(store, "s").open(0);
+  const log = await openWorkLog(store, nameLogStream("s"), 0);
   const entry = { tool: "t", args: "", time: "2026-01-01T00:00:00.000Z", result: "", tokens: 1 };
   for (let step = 0; step < 3_000; step += 1) {
     await log.add({ ...entry, id: `r${step}` });
@@ -222,6 +222,6 @@ test("the work log keeps its entries and the last evicted ones", async () => {
   }
   const stored = await store.read("session/s/log");
   expect([stored.length > 1_000, stored.length < 1_200, stored.at(-1)!.sequence]).toEqual([true, true, 3_000]);
-  const again = await storedLog(store, "s").open(log.evictedThrough());
+  const again = await openWorkLog(store, nameLogStream("s"), log.evictedThrough());
   expect([again.entries(), again.steps()]).toEqual([log.entries(), 3_000]);
 });

@@ -22,37 +22,19 @@ export interface WorkLog {
   steps(): number;
 }
 
-/** The work log of a session in the store. */
-interface StoredLog {
-  /** `evicted` is the last sequence that was evicted. */
-  open(evicted: number): Promise<WorkLog>;
-  read(range: LogRange): Promise<ReadLog>;
-  delete(): Promise<void>;
+/** Returns the stream with a session's work log. */
+export function nameLogStream(sessionId: string): string {
+  return `session/${sessionId}/log`;
 }
 
-interface LogRange {
-  readonly after?: number;
-  readonly limit?: number;
-}
-
-export function storedLog(store: Store, sessionId: string): StoredLog {
-  const stream = `session/${sessionId}/log`;
-  return {
-    open: (evicted) => openWorkLog(store, stream, evicted),
-    read: (range) => readLog(store, stream, range),
-    async delete() {
-      await store.deleteStream(stream);
-    },
-  };
-}
-
-async function openWorkLog(store: Store, stream: string, evicted: number): Promise<WorkLog> {
-  const read = await readLog(store, stream, { after: evicted });
+/** `evicted` is the last sequence that was evicted. */
+export async function openWorkLog(store: Store, stream: string, evicted: number): Promise<WorkLog> {
+  const read = await readWorkLog(store, stream, { after: evicted });
   let kept = [...read.entries];
   let evictedThrough = evicted;
   let steps = read.lastSequence;
   const readNew = async (): Promise<void> => {
-    const { entries, lastSequence } = await readLog(store, stream, { after: steps });
+    const { entries, lastSequence } = await readWorkLog(store, stream, { after: steps });
     // Parallel calls of this process may have read the same entries in the meantime.
     const known = new Set(kept.map(({ sequence }) => sequence));
     const added = entries.filter(({ sequence }) => sequence > evictedThrough && !known.has(sequence));
@@ -97,14 +79,12 @@ export interface SequencedEntry extends LogEntry {
   readonly sequence: number;
 }
 
-interface ReadLog {
-  readonly entries: readonly SequencedEntry[];
-  /** The number of entries that could not be read. */
-  readonly damaged: number;
-  readonly lastSequence: number;
-}
-
-async function readLog(store: Store, stream: string, range: LogRange): Promise<ReadLog> {
+/** Reads entries of a log. `damaged` is the number of those that could not be read. */
+export async function readWorkLog(
+  store: Store,
+  stream: string,
+  range: { readonly after?: number; readonly limit?: number },
+): Promise<{ readonly entries: readonly SequencedEntry[]; readonly damaged: number; readonly lastSequence: number }> {
   const stored = await store.read(stream, range);
   const entries = stored.flatMap(({ sequence, value }) => {
     const entry = readJson(value, isEntry);
@@ -129,25 +109,11 @@ const isEntry: ShapeCheck<LogEntry> = objectOf(
 export const workLogViews = ["minimal", "recent", "full"] as const;
 export type WorkLogViewName = (typeof workLogViews)[number];
 
-export type WorkLogView = MinimalView | RecentView | FullView;
-
-interface MinimalView {
-  readonly steps: number;
-  readonly last_result?: string;
-}
-
-interface RecentView {
-  readonly total_steps: number;
-  /** Newest first. */
-  readonly recent: readonly ViewedEntry[];
-}
-
-interface FullView {
-  readonly total_steps: number;
-  readonly evicted: number;
-  /** Oldest first. */
-  readonly entries: readonly ViewedEntry[];
-}
+/** `recent` has the newest entry first, `entries` the oldest one. */
+export type WorkLogView =
+  | { readonly steps: number; readonly last_result?: string }
+  | { readonly total_steps: number; readonly recent: readonly ViewedEntry[] }
+  | { readonly total_steps: number; readonly evicted: number; readonly entries: readonly ViewedEntry[] };
 
 type ViewedEntry = Omit<LogEntry, "tokens">;
 

@@ -7,9 +7,10 @@ import { createProjectFiles } from "./project-files.ts";
 import { createReadFile } from "./read-file.ts";
 import type { ToolPlace } from "./run.ts";
 
-export { createLineMatcher } from "./script-search.ts";
-
 import { createSearchContent } from "./search-content.ts";
+
+export { createLineMatcher } from "./search-content.ts";
+
 import { createVcsBlame } from "./vcs-blame.ts";
 import { createVcsDiff } from "./vcs-diff.ts";
 import { createVcsLog } from "./vcs-log.ts";

@@ -245,7 +245,7 @@ async function lookAtFile(
 /** `Listed 500 of 2847 files in src (truncated). Types: .ts (234), .md (45), +6 more. Key: src/core/, src/cli/` */
 function compressProjectFiles({ data }: CompressInput): string {
   if (Array.isArray(data.entries)) return compressTree(data);
-  const files = readWholeItems<ListedFile>(data.files, ({ path }) => typeof path === "string");
+  const files = readWholeItems<ListedFile>(data.files, "path");
   const where = typeof data.path === "string" && data.path !== "." ? shortenLine(data.path, 80) : "the root";
   const truncated = data.truncated === true ? " (truncated)" : "";
   const types = countNames(
@@ -253,7 +253,9 @@ function compressProjectFiles({ data }: CompressInput): string {
       /[^.]\.[^.]+$/.test(baseName(path)) ? path.slice(path.lastIndexOf(".")) : "(no extension)",
     ),
   );
-  const directories = countNames(files.flatMap(({ path }) => findDirectory(path) ?? [])).map(([name]) => name);
+  // Two levels are enough to distinguish the parts of most projects.
+  const folders = files.map(({ path }) => path.split("/").slice(0, -1).slice(0, 2));
+  const directories = countNames(folders.filter(({ length }) => length > 0).map((names) => `${names.join("/")}/`));
   return [
     `Listed ${describeCount(data, ["file", "files"])} in ${where}${truncated}.`,
     ...(types.length > 0 ? [`Types: ${listCounts(types, 3)}.`] : []),
@@ -261,7 +263,7 @@ function compressProjectFiles({ data }: CompressInput): string {
       ? [
           `Key: ${directories
             .slice(0, 3)
-            .map((name) => shortenLine(name, 60))
+            .map(([name]) => shortenLine(name, 60))
             .join(", ")}`,
         ]
       : []),
@@ -270,7 +272,7 @@ function compressProjectFiles({ data }: CompressInput): string {
 
 /** `Listed 40 directories with 909 files in src. Largest: src/core/ (120), src/cli/ (80), +38 more` */
 function compressTree(data: CompressInput["data"]): string {
-  const entries = readWholeItems<TreeEntry>(data.entries, ({ path }) => typeof path === "string");
+  const entries = readWholeItems<TreeEntry>(data.entries, "path");
   const where = typeof data.path === "string" && data.path !== "." ? shortenLine(data.path, 80) : "the root";
   const directories = entries.flatMap(({ path, files }) => (files === undefined ? [] : [[path, files] as const]));
   const sorted = directories.sort(([a, first], [b, second]) => second - first || (a < b ? -1 : 1));
@@ -284,14 +286,14 @@ function renderProjectFiles(page: PageData): string {
   if (entries === undefined) return renderFiles(page);
   const hidden = hidden_files === undefined ? "" : `, ${hidden_files} hidden`;
   const heading = `${path === "." ? "./" : `${path}/`} ${file_count} files${hidden}`;
-  const listed = readWholeItems<TreeEntry>(entries, (each) => typeof each.path === "string");
+  const listed = readWholeItems<TreeEntry>(entries, "path");
   const lines = listed.map((each) => `${linePath(each.path)}${each.files ? ` ${each.files}` : ""}`);
   return [...(offset === 0 ? [heading] : []), ...lines].join("\n");
 }
 
 function renderFiles({ files }: PageData): string {
   const directories = new Map<string, string[]>();
-  for (const file of readWholeItems<ListedFile>(files, ({ path }) => typeof path === "string")) {
+  for (const file of readWholeItems<ListedFile>(files, "path")) {
     const name = baseName(file.path);
     const directory = file.path.slice(0, file.path.length - name.length);
     const names = directories.get(directory) ?? [];
@@ -300,10 +302,4 @@ function renderFiles({ files }: PageData): string {
     names.push(`${linePath(name)}${file.is_directory ? "/" : file.is_symlink ? "@" : lost}`);
   }
   return [...directories].map(([directory, names]) => [linePath(directory) || "./", ...names].join("\n")).join("\n\n");
-}
-
-/** Two levels are enough to distinguish the parts of most projects. */
-function findDirectory(path: string): string | undefined {
-  const names = path.split("/").slice(0, -1);
-  return names.length === 0 ? undefined : `${names.slice(0, 2).join("/")}/`;
 }

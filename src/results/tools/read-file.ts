@@ -87,7 +87,7 @@ export const createReadFile: (place: ToolPlace) => BudgetedTool<"read_file"> = d
   },
 });
 
-interface Request {
+interface ReadRequest {
   readonly path: string;
   readonly start_line: number;
   readonly end_line: number | undefined;
@@ -98,7 +98,7 @@ interface Request {
   readonly offset: number;
 }
 
-async function readOpened(handle: FileHandle, run: Run, request: Request): Promise<ToolAnswer> {
+async function readOpened(handle: FileHandle, run: Run, request: ReadRequest): Promise<ToolAnswer> {
   const stats = await handle.stat();
   if (stats.isDirectory()) {
     return failure("unreadable", `${quoteArgument(request.path)} is a directory.`, "List it with project_files.");
@@ -133,7 +133,7 @@ async function readOpened(handle: FileHandle, run: Run, request: Request): Promi
 async function readLines(
   lines: TextLines,
   run: Run,
-  request: Request & { readonly stats: Stats },
+  request: ReadRequest & { readonly stats: Stats },
 ): Promise<ToolResult> {
   const { start_line, end_line = Number.POSITIVE_INFINITY, offset, stats } = request;
   const window = createWindow<CutText>({ offset, maxCharacters: request.max_size });

@@ -51,10 +51,11 @@ export function baseName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/** Returns the complete items of a delivered page. A page can have a part of an item that is too large. */
-export function readWholeItems<Item>(items: unknown, isItem: (item: Partial<Item>) => boolean): Item[] {
+/** Returns the complete items of a delivered page, which have these texts. A page can have a part of an item that is too
+ *  large. */
+export function readWholeItems<Item>(items: unknown, ...texts: readonly (keyof Item)[]): Item[] {
   if (!Array.isArray(items)) return [];
-  return items.filter((item) => typeof item === "object" && item !== null && isItem(item));
+  return items.filter((item) => texts.every((name) => typeof Object(item)[name] === "string"));
 }
 
 /** `500 of 2847 files`, or `12 files` if that is all. */

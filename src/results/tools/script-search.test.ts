@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { isFailure } from "../session/index.ts";
-import { createLineMatcher, type LineMatcher } from "./script-search.ts";
-import { createSearchContent } from "./search-content.ts";
+import { createLineMatcher, createSearchContent, type LineMatcher } from "./search-content.ts";
 import { createTree, readResult, whileDenied } from "./temporary-tree.contract.ts";
 
 const call = { signal: new AbortController().signal };

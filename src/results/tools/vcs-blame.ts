@@ -145,10 +145,7 @@ function renderBlame({ lines }: PageData): string {
   const known = new Set<string>();
   const rendered: string[] = [];
   let last: string | undefined;
-  for (const { line, hash, author, date, text } of readWholeItems<BlamedLine>(
-    lines,
-    (each) => each.hash !== undefined,
-  )) {
+  for (const { line, hash, author, date, text } of readWholeItems<BlamedLine>(lines, "hash")) {
     if (hash !== last) rendered.push(known.has(hash) ? hash : `${hash} ${author} ${date}`);
     known.add(hash);
     last = hash;

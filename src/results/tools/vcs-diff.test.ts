@@ -1,11 +1,10 @@
 import { chmodSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createDiffReader, type DiffHunk } from "./diff-reader.ts";
 import { readUntilHung } from "./hanging-program.contract.ts";
 import { addEntries, commit, createRepository, git, type ReadResult, readResult } from "./temporary-tree.contract.ts";
 import { testTool } from "./tool.contract.ts";
-import { createVcsDiff } from "./vcs-diff.ts";
+import { createDiffReader, createVcsDiff, type DiffHunk } from "./vcs-diff.ts";
 
 testTool("vcs_diff", { create: createVcsDiff, args: {} });
 

@@ -67,7 +67,7 @@ export const createVcsLog: (place: ToolPlace) => BudgetedTool<"vcs_log"> = defin
     if (typeof commit !== "string") {
       if (values.revision !== "HEAD" || commit.code !== "unknown_revision") return commit;
       const none = { ...values, dates, total: 0, commit: "none", notes: [] };
-      return (await checkHead(run)) ?? describe([], run, none);
+      return (await checkHead(run)) ?? createResult([], run, none);
     }
     // Searches for plain text, not for an expression.
     const rest = [
@@ -80,7 +80,7 @@ export const createVcsLog: (place: ToolPlace) => BudgetedTool<"vcs_log"> = defin
   },
 });
 
-interface Request {
+interface LogRequest {
   readonly offset: number;
   readonly max_commits: number;
   readonly mode: "oneline" | "full";
@@ -98,7 +98,7 @@ function countable(number: number): number {
 
 async function readLog(
   run: Run,
-  { rest, repository, ...request }: Request & { rest: readonly string[]; repository: Repository },
+  { rest, repository, ...request }: LogRequest & { rest: readonly string[]; repository: Repository },
 ): Promise<ToolAnswer> {
   const { offset, max_commits, mode } = request;
   const page = [`--skip=${countable(offset)}`, `--max-count=${countable(max_commits)}`];
@@ -123,13 +123,13 @@ async function readLog(
     ...(repository.isShallow ? ["The clone is shallow and does not have older commits."] : []),
     ...(submodule === undefined ? [] : [submodule]),
   ];
-  return describe(commits, run, { ...request, total, notes });
+  return createResult(commits, run, { ...request, total, notes });
 }
 
-function describe(
+function createResult(
   commits: readonly Commit[],
   run: Run,
-  listing: Request & {
+  listing: LogRequest & {
     readonly total: number | undefined;
     readonly notes: readonly string[];
   },
@@ -154,7 +154,7 @@ function describe(
 
 /** Like `git log --oneline`. In full: a line with hash, date and author, then the message, indented. */
 function renderLog({ commits, mode }: PageData): string {
-  const listed = readWholeItems<Commit>(commits, ({ message }) => typeof message === "string");
+  const listed = readWholeItems<Commit>(commits, "message");
   return listed
     .map(({ hash, author, date, message }) =>
       mode === "full" ? `${hash} ${date} ${author}\n${message.replace(/^(?=.)/gm, "    ")}` : `${hash} ${message}`,
@@ -164,10 +164,7 @@ function renderLog({ commits, mode }: PageData): string {
 
 /** `15 commits. Recent: 1a2b3c4 Add store, 5d6e7f8 Fix paging, +13 more` */
 function compressLog({ data }: CompressInput): string {
-  const commits = readWholeItems<Commit>(
-    data.commits,
-    ({ hash, message }) => typeof hash === "string" && typeof message === "string",
-  );
+  const commits = readWholeItems<Commit>(data.commits, "hash", "message");
   const count = describeCount(data, ["commit", "commits"]);
   if (commits.length === 0) return data.total === 0 ? "No commits" : count;
   const recent = commits.map(({ hash, message }) => `${hash} ${shortenLine(message.split("\n")[0] ?? "", 60)}`);

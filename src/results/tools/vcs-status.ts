@@ -154,7 +154,7 @@ function renderStatus(page: PageData): string {
   const { branch = "?", upstream, changes } = page;
   const distance = findPositive(page, ["ahead", "behind"]).map((name) => `${name} ${page[name]}`);
   const heading = `## ${branch}${upstream === undefined ? "" : `...${upstream}`}`;
-  const files = readWholeItems<ChangedFile>(changes, ({ path }) => typeof path === "string");
+  const files = readWholeItems<ChangedFile>(changes, "path");
   return [`${heading}${distance.length === 0 ? "" : ` [${distance.join(", ")}]`}`, ...files.map(renderChange)].join(
     "\n",
   );

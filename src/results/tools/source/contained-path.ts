@@ -195,17 +195,10 @@ export function byteNamesWarning(count: number): string | undefined {
 function decodeParts(bytes: Buffer): string {
   let text = "";
   for (let at = 0; at < bytes.length; ) {
-    const length = measureCharacter(bytes, at);
-    text += length === 0 ? String.fromCharCode(0xdc00 + (bytes[at] ?? 0)) : bytes.toString("utf8", at, at + length);
-    at += Math.max(length, 1);
+    const lengths = [1, 2, 3, 4].filter((length) => length <= bytes.length - at);
+    const length = lengths.find((each) => isUtf8(bytes.subarray(at, at + each)));
+    text += length === undefined ? String.fromCharCode(0xdc00 + bytes[at]!) : bytes.toString("utf8", at, at + length);
+    at += length ?? 1;
   }
   return text;
-}
-
-/** Returns the bytes of the character that begins here, or 0 if none does. */
-function measureCharacter(bytes: Buffer, at: number): number {
-  for (let length = 1; length <= Math.min(4, bytes.length - at); length++) {
-    if (isUtf8(bytes.subarray(at, at + length))) return length;
-  }
-  return 0;
 }

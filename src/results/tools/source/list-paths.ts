@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { hashed, type IgnoreRules, loadIgnoreRules, splitRecords } from "../../../host/index.ts";
 import { isFailure, type ToolFailure } from "../../session/index.ts";
 import type { Run } from "../run.ts";
-import { type ContainedPath, containExisting, decodeName, deniedByGit, diskName, isDenied } from "./contained-path.ts";
+import { containExisting, decodeName, deniedByGit, diskName, type ExistingPath, isDenied } from "./contained-path.ts";
 import { startListing } from "./repository.ts";
 
 export interface PathList {
@@ -29,19 +29,14 @@ export async function listPaths(run: Run, path: string): Promise<PathList | Tool
   const contained = await containExisting(run.root, path);
   if (isFailure(contained)) return contained;
   const found: Found = { ignored: false, denied: 0, hash: createHash("sha1") };
-  const named: Named = { ...contained, isDirectory: contained.stats.isDirectory() };
   return {
     path: contained.path,
-    batches: readBatches(run, named, found),
+    batches: readBatches(run, contained, found),
     isIgnored: () => found.ignored,
     denied: () => found.denied,
     refusal: () => found.refusal,
     version: () => found.hash.copy().digest("hex"),
   };
-}
-
-interface Named extends ContainedPath {
-  readonly isDirectory: boolean;
 }
 
 interface Found {
@@ -53,17 +48,17 @@ interface Found {
 
 /** git lists nothing below a directory that it ignores or that is another repository. Such a path was named on
  *  purpose. */
-async function* readBatches(run: Run, named: Named, found: Found): AsyncGenerator<string[]> {
-  const listed = await listByGit(run, named.path, found.hash);
+async function* readBatches(run: Run, named: ExistingPath, found: Found): AsyncGenerator<string[]> {
+  const { path } = named;
+  const isDirectory = named.stats.isDirectory();
+  const listed = await listByGit(run, path, found.hash);
   const git = isFailure(listed) ? undefined : listed;
   if (isFailure(listed) && listed.code === "refused_repository") found.refusal = listed.message;
   let known = false;
   let isListed = false;
   for await (const batch of git?.batches ?? []) {
     // A submodule is one entry, like a repository that git does not know and a link to a directory.
-    const below = named.isDirectory
-      ? batch.filter((each) => !(each === named.path || each === `${named.path}/`))
-      : batch;
+    const below = isDirectory ? batch.filter((each) => !(each === path || each === `${path}/`)) : batch;
     known ||= batch.length > 0;
     isListed ||= below.length > 0;
     yield below;
@@ -81,9 +76,12 @@ async function* readBatches(run: Run, named: Named, found: Found): AsyncGenerato
   }
 }
 
-function walked({ root, signal }: Run, named: Named, found: Found): AsyncIterable<string[]> | string[][] {
-  const { path, isDirectory } = named;
-  return isDirectory ? walkPaths({ root, path, signal, found }) : [[path]];
+function walked(
+  { root, signal }: Run,
+  { path, stats }: ExistingPath,
+  found: Found,
+): AsyncIterable<string[]> | string[][] {
+  return stats.isDirectory() ? walkPaths({ root, path, signal, found }) : [[path]];
 }
 
 /** Lists what git tracks below `path` and what it would track, each path once. */
@@ -145,15 +143,15 @@ async function* walkPaths({ root, path, signal, found }: Walk): AsyncGenerator<s
   yield* walk({ root, path: path === "." ? "" : `${path}/`, entries, rules, signal, found });
 }
 
-interface Step extends Walk {
+interface WalkStep extends Walk {
   /** "" or a path that ends with a slash. */
   readonly path: string;
-  readonly entries: readonly Entry[];
+  readonly entries: readonly DirectoryEntry[];
   /** The rules that apply inside the directory. */
   readonly rules: IgnoreRules;
 }
 
-async function* walk({ root, path, entries, rules, signal, found }: Step): AsyncGenerator<string[]> {
+async function* walk({ root, path, entries, rules, signal, found }: WalkStep): AsyncGenerator<string[]> {
   let files: string[] = [];
   for (const name of sortNames(entries)) {
     if (signal.aborted) break;
@@ -175,17 +173,17 @@ async function* walk({ root, path, entries, rules, signal, found }: Step): Async
 /** Most directories have no rules of their own. Their entries show that without another disk read. */
 async function enter(
   directory: string,
-  { rules, found }: Pick<Step, "rules" | "found">,
-): Promise<Pick<Step, "entries" | "rules">> {
+  { rules, found }: Pick<WalkStep, "rules" | "found">,
+): Promise<Pick<WalkStep, "entries" | "rules">> {
   const entries = await readEntries(directory, found);
   if (!entries.some(({ name }) => name === ".gitignore")) return { entries, rules };
   return { entries, rules: await rules.enter(directory, diskName(join(directory, ".gitignore"))) };
 }
 
-type Entry = Pick<Dirent, "name" | "isFile" | "isDirectory" | "isSymbolicLink">;
+type DirectoryEntry = Pick<Dirent, "name" | "isFile" | "isDirectory" | "isSymbolicLink">;
 
 /** A name with U+FFFD may not be UTF-8. Only then are the bytes read, which takes longer. */
-async function readEntries(path: string, found: Walk["found"]): Promise<Entry[]> {
+async function readEntries(path: string, found: Walk["found"]): Promise<DirectoryEntry[]> {
   const directory = diskName(path);
   const entries = await readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
     if (isDenied(error)) found.denied++;
@@ -202,7 +200,7 @@ async function readEntries(path: string, found: Walk["found"]): Promise<Entry[]>
 }
 
 /** A slash at the end sorts a directory where its files are. Sockets and devices are skipped. */
-function sortNames(entries: readonly Entry[]): string[] {
+function sortNames(entries: readonly DirectoryEntry[]): string[] {
   const names = entries.flatMap((entry) => {
     if (entry.isDirectory()) return `${entry.name}/`;
     return entry.isFile() || entry.isSymbolicLink() ? entry.name : [];

@@ -73,6 +73,15 @@ function trimHalves(line: Buffer, encoding: Encoding | undefined): Buffer {
   return encoding === "utf-16be" ? line.subarray(0, -1) : line;
 }
 
+/** Removes partial characters at both ends. Returns a byte string. */
+export function trimCutEnds(bytes: Buffer): string {
+  for (let cut = 0; cut < 16; cut++) {
+    const part = bytes.subarray(cut % 4, bytes.length - Math.floor(cut / 4));
+    if (isUtf8(part)) return part.toString("latin1");
+  }
+  return bytes.toString("latin1");
+}
+
 /** Returns the text of a small file, or undefined for a binary one. */
 export function decodeFile(bytes: Buffer): string | undefined {
   const encoding = detectEncoding(bytes.subarray(0, maxSampleBytes));
