@@ -1,7 +1,9 @@
 /** Prints how much longer the built code takes for four times as much of one thing (twice as much for `bill --what-if`): `{ input: ratio }`, the least of up to
  *  three tries. An input that the code refuses has the error instead. Arguments: the work, the least ratio that is too high.
- *  For `thousands of calls` and `1 MB`, prints the seconds of processor time for each input. */
+ *  For `thousands of calls` and `1 MB`, prints the seconds of processor time for each input. With the name of an input as
+ *  third argument, `1 MB` measures only this one. */
 
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,15 +17,15 @@ import { replaySession } from "../../dist/recordings/replay/replay-session.js";
 import { readRecording } from "../../dist/recordings/sessions/index.js";
 import {
   conversations,
+  forks,
   histories,
   instructions,
-  manyRewinds,
   recordedRequests,
   recordings,
   shortTurns,
 } from "./quadratic-inputs.mjs";
 
-const [work, limit] = [process.argv[2], Number(process.argv[3])];
+const [script, work, limit, only] = [process.argv[1], process.argv[2], Number(process.argv[3]), process.argv[4]];
 const counter = await createCounter("estimate:o200k");
 /** An intake holds at most 500 texts. Only above that its time is linear. */
 const bytes = { intake: 300_000, "bill --what-if": 500_000 }[work] ?? 100_000;
@@ -88,10 +90,10 @@ const everyRecording = (runOf, kinds) =>
   );
 const everyInstruction = () => Object.entries(instructions).map(([name, make]) => [name, make, auditFile]);
 
-/** A recording is about three times as large as its conversation. */
+/** A recording is about three times as large as its conversation. Texts in a list are as large as they are. */
 function fitted([name, make, run]) {
-  const probe = make(100_000).length;
-  return [name, make((100_000 * 1_000_000) / probe), run];
+  const probe = make(100_000);
+  return [name, Array.isArray(probe) ? probe : make((100_000 * 1_000_000) / probe.length), run];
 }
 
 /** The RFC's own messages are validated, and counted or trimmed only after they were converted. */
@@ -107,7 +109,9 @@ const jobs = {
   replay: () => [
     ...everyRecording(replayOf, manyCalls),
     ["messages: short turns", shortTurns, replayOf("messages")],
-    ["claude-code: recorded requests", recordedRequests, replayOf("claude-code")],
+    ...Object.entries({ forks, "recorded requests": recordedRequests }).flatMap(([what, kinds]) =>
+      Object.entries(kinds).map(([kind, make]) => [`claude-code: ${what}, ${kind}`, make, replayOf("claude-code")]),
+    ),
   ],
   "bill --what-if": () => everyRecording(whatIfOf, manyCalls),
   audit: everyInstruction,
@@ -161,7 +165,6 @@ if (work === "1 MB") {
     ...jobs.replay().map(([name, ...job]) => [`replay, ${name}`, ...job]),
     ...jobs["bill --what-if"]().map(([name, ...job]) => [`bill --what-if, ${name}`, ...job]),
     ...everyInstruction().map(([name, ...job]) => [`audit, ${name}`, ...job]),
-    ["replay, claude-code: rewinds", manyRewinds, replayOf("claude-code")],
     ...["validate", "count", "intake"].flatMap((name) =>
       jobs[name]().map(([input, ...job]) => [`${name}, ${input}`, ...job]),
     ),
@@ -175,15 +178,26 @@ if (work === "1 MB") {
     const count = (text) => void countMessages(JSON.parse(text), exact);
     for (const [name, ...job] of everyHistory(count)) all.push([`exact:${family}, ${name}`, ...job]);
   }
-  for (const [name, text, run] of all.map(fitted)) found[name] = (await time(text, run)) / 1_000;
   const together = {
     "one text": () => "const value = compute(input);\n".repeat(7),
     "different texts": (at) => `ok ${at}\n`.repeat(30),
   };
-  for (const [name, make] of Object.entries(together)) {
-    const texts = Array.from({ length: 5_000 }, (_, at) => make(at));
-    found[`intake, 5,000 results of one name in one message: ${name}`] = (await time(texts, admitTogether)) / 1_000;
+  for (const [kind, make] of Object.entries(together)) {
+    const texts = () => Array.from({ length: 5_000 }, (_, at) => make(at));
+    all.push([`intake, 5,000 results of one name in one message: ${kind}`, texts, admitTogether]);
   }
+  for (const job of all.filter(([name]) => only === undefined || name === only)) {
+    const [name, text, run] = fitted(job);
+    found[name] = (await time(text, run)) / 1_000;
+    for (let attempt = 0; attempt < 3 && found[name] > limit && only === undefined; attempt++)
+      found[name] = Math.min(found[name], timeAlone(name));
+  }
+}
+
+/** After hundreds of other inputs, the compiled code suits none of them, and other programs slow a process down. So what
+ *  took too long is measured again in a process of its own. */
+function timeAlone(name) {
+  return JSON.parse(execFileSync(process.execPath, [script, work, String(limit), name], { encoding: "utf8" }))[name];
 }
 for (const [name, make, run] of jobs[work]?.() ?? []) {
   // An input that is not read costs nothing: that is a failure, not a good ratio.

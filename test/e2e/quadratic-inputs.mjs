@@ -1,5 +1,7 @@
 /** Inputs that are small to write and may be expensive to read: about `bytes` each, in the format of every program and provider. */
 
+import { createHash } from "node:crypto";
+
 /** A conversation that no format has yet. Turns are `{ say }`, `{ answer }`, `{ results }` or `{ system }`. */
 const text = (value) => ({ text: value });
 const call = (id, name = "Read", input = { file_path: `src/${id}.ts` }) => ({ call: { id: `t${id}`, name, input } });
@@ -457,23 +459,65 @@ export const shortTurns = (bytes) =>
     ]).flat(),
   );
 
-/** A session of Claude Code whose second half only goes back to the end of its first half. */
-export function manyRewinds(bytes) {
-  const count = Math.floor(bytes / 400);
+/** Turns of Claude Code, about 200 bytes each. `chooseParent` returns the turn that a turn follows. */
+function forkedSession(count, chooseParent) {
   const line = (role, uuid, parentUuid, content) => ({ type: role, uuid, parentUuid, message: { role, content } });
-  const turn = (at, parent) => [
-    line("user", `u${at}`, parent, `question ${at}`),
-    line("assistant", `a${at}`, `u${at}`, "b"),
-  ];
-  return jsonLines([
-    ...list(count, (at) => turn(at, at === 0 ? null : `a${at - 1}`)).flat(),
-    ...list(count, (at) => turn(count + at, `a${count - 1}`)).flat(),
-  ]);
+  return jsonLines(
+    list(count, (at) => [
+      line("user", `u${at}`, at === 0 ? null : `a${chooseParent(at)}`, `question ${at}`),
+      line("assistant", `a${at}`, `u${at}`, "b"),
+    ]).flat(),
+  );
 }
 
-/** An answer of thousands of lines in a session of Claude Code that records its requests. */
-export const recordedRequests = (bytes) =>
-  `${claudeCode(conversations["calls in one message"](bytes))}${jsonLines([{ type: "api-request", id: "r", tail: [] }])}`;
+/** Sessions of Claude Code that go back to an earlier turn again and again. */
+export const forks = {
+  // Refused: each of thousands of forks would repeat thousands of messages.
+  "to the middle": (bytes) => {
+    const middle = Math.floor(bytes / 400);
+    return forkedSession(2 * middle, (at) => Math.min(at, middle) - 1);
+  },
+  // Just what is not yet refused: ten times as many messages as the file has.
+  "to a short start": (bytes) => forkedSession(Math.floor(bytes / 200), (at) => Math.min(at, 10) - 1),
+  "to a long start": (bytes) => {
+    const count = Math.floor(bytes / 200);
+    return forkedSession(count, (at) => Math.min(at, count - 9) - 1);
+  },
+  "from the end to the first turn": (bytes) => {
+    const middle = Math.floor(bytes / 400);
+    return forkedSession(2 * middle, (at) => (at < middle ? at - 1 : 0));
+  },
+};
+
+/** Sessions of Claude Code that record their requests. */
+export const recordedRequests = {
+  "one after an answer of thousands of lines": (bytes) =>
+    `${claudeCode(conversations["calls in one message"](bytes))}${jsonLines([{ type: "api-request", id: "r", tail: [] }])}`,
+  "one for each answer": (bytes) =>
+    jsonLines(
+      list(Math.floor(bytes / 620), (at) => {
+        const [question, answered] = [`question ${at}`, `answer ${at}`];
+        const uuid = `a${at}`;
+        const message = { role: "assistant", id: `msg_${at}`, content: [{ type: "text", text: answered }] };
+        const tail = [...(at === 0 ? [] : [hashOf("assistant", `answer ${at - 1}`)]), hashOf("user", question)];
+        const request = { type: "api-request", id: `r${at}`, tail, timestamp: time(at) };
+        return [
+          {
+            type: "user",
+            uuid: `u${at}`,
+            parentUuid: at === 0 ? null : `a${at - 1}`,
+            message: { role: "user", content: question },
+          },
+          at === 0 ? request : { ...request, base: `r${at - 1}`, keep: 2 * at - 1 },
+          { type: "assistant", uuid, parentUuid: `u${at}`, requestRef: `r${at}`, message, timestamp: time(at) },
+        ];
+      }).flat(),
+    ),
+};
+const hashOf = (role, value) =>
+  createHash("sha256")
+    .update(`{"content":[${JSON.stringify({ text: value, type: "text" })}],"role":"${role}"}`)
+    .digest("hex");
 
 /** Files that AI tools load, each about `bytes`. */
 export const instructions = {

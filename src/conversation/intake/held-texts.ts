@@ -264,7 +264,11 @@ function renameLines(held: readonly HeldText[], { text: sent, hash, lines, range
     finder ??= createFinder(lines);
     return finder(run, start);
   };
+  const isNamed = ({ label, runs }: HeldText): boolean =>
+    label === sent.label || runs.some(({ named }) => named?.label === sent.label);
   return held.map((text) => {
+    // Nearly all texts have other names, and each result looks at hundreds of them.
+    if (ranges.length === 0 && !isNamed(text)) return text;
     const ownLabel = text.isWritten === true ? undefined : text.label;
     const isUnchanged = (run: HeldRun): boolean =>
       (run.named?.label ?? ownLabel) !== sent.label || findOther(run, 0) === countRunLines(run);

@@ -42,7 +42,7 @@ export interface RecordedRunOptions
   readonly reserve?: number | undefined;
 }
 
-export interface RecordedReplayOptions {
+export interface RecordedReplayOptions extends Pick<RecordedRunOptions, "findsInvalid"> {
   readonly counter: Counter;
   readonly prices: Prices;
   readonly pause?: (() => Promise<void> | undefined) | undefined;
@@ -72,7 +72,8 @@ export async function prepareRecordedReplay(
   if (fit === undefined) return "its messages do not explain its usage";
   const ttl = calls.reduce((sum, { fact }) => sum + fact.write1h - fact.write5m, 0) > 0 ? "1h" : "5m";
   const simulate = createSimulation({ stretches, calls, fit, ttl, typical, billed, options });
-  const asSent = await simulate({ policy: "none", pause: options.pause });
+  const { pause, findsInvalid } = options;
+  const asSent = await simulate({ policy: "none", pause, findsInvalid });
   const { totals: base } = asSent;
   // As if all calls had the same model, because the simulator has one.
   const ratio = (base.usd * fit.factor) / calls.reduce((sum, { fact }) => sum + inputCost(fact, price).usd, 0);

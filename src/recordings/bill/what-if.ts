@@ -56,7 +56,8 @@ export async function computeWhatIf(
   billed: BilledSession,
   options: WhatIfOptions,
 ): Promise<WhatIf | string> {
-  const session = await prepareRecordedReplay(recorded, billed, options);
+  const findsInvalid = false;
+  const session = await prepareRecordedReplay(recorded, billed, { ...options, findsInvalid });
   if (typeof session === "string") return session;
   const { reserve, keep, pause } = options;
   const results: VariantResult[] = [];
@@ -67,7 +68,7 @@ export async function computeWhatIf(
       results.push({ ...asSent, name });
       continue;
     }
-    const run = { policy, window, reserve, ttl, keep, findsInvalid: false, pause };
+    const run = { policy, window, reserve, ttl, keep, findsInvalid, pause };
     const { totals } = await session.run(run);
     const { usd, calls, references } = totals;
     const sum = (of: "found" | "total"): number => referenceKinds.reduce((all, kind) => all + references[kind][of], 0);

@@ -130,7 +130,7 @@ function createMeter(session: PreparedSession, { window, reserve, ttl = "5m", ..
   const simulator = options.cache ?? createSimulator(session, options.prices);
   const observer = createRequestObserver(session, options);
   const addThinking = createThinkingBill(session, options.prices);
-  const calls: Omit<CallReplay, "isInvalid" | "invalidRule">[] = [];
+  const calls: CallReplay[] = [];
   return {
     add({ messages, same, breakpoints, isEpoch, keptShare }: Sent, given: readonly object[], isCold: boolean): void {
       const unchanged = request.update(messages, same);
@@ -142,16 +142,14 @@ function createMeter(session: PreparedSession, { window, reserve, ttl = "5m", ..
       const input = simulator.bill({ blocks, breakpoints: markers, isCold, startMs }, sameBlocks);
       const bill = addThinking(input, tokens.thinking, session.messages[given.length]);
       const removed = observer.add({ given, sent: messages, unchanged, isEpoch });
-      calls.push({ tokens: { ...tokens }, isEpoch, keptShare, bill, isOver: bill.total > window - reserve, removed });
+      const isOver = bill.total > window - reserve;
+      calls.push({ tokens: { ...tokens }, isEpoch, keptShare, bill, isOver, removed, isInvalid: false });
     },
     finish(): Pick<SessionReplay, "calls"> & Pick<ReplayTotals, "references"> {
       const { references, brokenRules } = observer.finish();
-      const measured = calls.map((call, index) => ({
-        ...call,
-        isInvalid: brokenRules[index] !== undefined,
-        invalidRule: brokenRules[index],
-      }));
-      return { calls: measured, references };
+      for (const [index, invalidRule] of brokenRules.entries())
+        if (invalidRule !== undefined) Object.assign(calls[index] as object, { isInvalid: true, invalidRule });
+      return { calls, references };
     },
   };
 }
@@ -376,21 +374,23 @@ export interface CallReplay {
 }
 
 function sumCalls(calls: readonly CallReplay[], elapsedMs: number): Omit<ReplayTotals, "references"> {
-  const count = (holds: (call: CallReplay) => boolean): number => calls.filter(holds).length;
-  const sum = (value: (call: CallReplay) => number): number => calls.reduce((total, call) => total + value(call), 0);
+  const sums = { cost: 0, usd: 0, breaks: 0, overWindow: 0, invalid: 0 };
+  const rules: string[] = [];
+  let shares = 0;
+  for (const { bill, keptShare, isOver, isInvalid, invalidRule } of calls) {
+    sums.cost += bill.cost;
+    sums.usd += bill.usd;
+    sums.breaks += Number(bill.isBreak);
+    sums.overWindow += Number(isOver);
+    sums.invalid += Number(isInvalid);
+    shares += keptShare;
+    if (invalidRule !== undefined) rules.push(invalidRule);
+  }
   return {
     calls: calls.length,
-    cost: sum(({ bill }) => bill.cost),
-    usd: sum(({ bill }) => bill.usd),
-    breaks: count(({ bill }) => bill.isBreak),
-    overWindow: count(({ isOver }) => isOver),
-    invalid: count(({ isInvalid }) => isInvalid),
-    invalidRules: sumCounts(calls.flatMap(({ invalidRule }) => (invalidRule === undefined ? [] : [[invalidRule, 1]]))),
-    visibleShare: average(
-      sum(({ keptShare }) => keptShare),
-      calls.length,
-      1,
-    ),
+    ...sums,
+    invalidRules: sumCounts(rules.map((rule) => [rule, 1])),
+    visibleShare: average(shares, calls.length, 1),
     msPerTurn: average(elapsedMs, calls.length, 0),
   };
 }

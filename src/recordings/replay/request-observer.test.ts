@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createCounter } from "../../core/tokens/index.ts";
 import { prepareSession } from "./prepare-session.ts";
-import { createRemovalFinder } from "./request-observer.ts";
+import { createRemovalFinder, createRequestObserver } from "./request-observer.ts";
 
 const counter = await createCounter("bytes/4");
 const call = (id: string, path: string) => ({
@@ -36,4 +36,24 @@ it("names what an epoch removed by tool and by file, and each part once", () => 
     ["read_file input", 2],
     ["read_file", 1],
   ]);
+});
+
+it("finds the same whether or not it looks at requests from before the first change", () => {
+  const line = `const answer = compute("${"x".repeat(30)}");`;
+  const quoting = [...messages.slice(0, 4), result("b", line), { role: "assistant", content: line }];
+  const long = prepareSession({ file: "s", source: "transcript", messages: quoting, notes: [] }, { counter });
+  const observe = (first: object, isTrimmed: boolean) => {
+    const observer = createRequestObserver(long, {});
+    for (const [call, length] of long.calls.entries()) {
+      const given = long.messages.slice(0, length);
+      const sent = [first, ...given.slice(1)];
+      if (isTrimmed && call === 2) sent[4] = result("b", "[trimmed]");
+      observer.add({ given, sent, unchanged: call === 0 ? 0 : (long.calls[call - 1] as number), isEpoch: false });
+    }
+    return observer.finish();
+  };
+  const own = long.messages[0] as object;
+  for (const isTrimmed of [false, true]) expect(observe(own, isTrimmed)).toEqual(observe({ ...own }, isTrimmed));
+  expect(observe(own, false).references.quotes).toMatchObject({ found: 1, total: 1 });
+  expect(observe(own, true).references.quotes).toMatchObject({ found: 0, total: 1 });
 });

@@ -48,18 +48,68 @@ export interface ObserverOptions {
   readonly findsRemovals?: boolean | undefined;
 }
 
+/** A policy that has not changed anything yet sends what the client sent. What this shows is the same for all runs of
+ *  a session, so it is found once, and a run looks at its own requests only if it changes some. */
 export function createRequestObserver(session: PreparedSession, options: ObserverOptions): RequestObserver {
-  const invalid = options.findsInvalid === false ? undefined : createInvalidFinder(session.format);
-  const references = createReferenceMeter(session.references());
   const removals = options.findsRemovals === true ? createRemovalFinder(session.blocksOf) : undefined;
+  let own: RequestFinder | undefined;
+  let wholeCalls = 0;
   return {
     add(request) {
-      invalid?.add(request.sent, request.unchanged);
-      references.add(request.sent, request.unchanged);
+      if (own === undefined && isWhole(request)) wholeCalls++;
+      else {
+        own ??= createRequestFinder(session, { ...options, wholeCalls });
+        own.add(request.sent, request.unchanged);
+      }
       return removals?.add(request);
     },
+    finish: () => own?.finish() ?? findInWhole(session, options),
+  };
+}
+
+/** Whether a request has all messages of its history. The previous one had. */
+function isWhole({ given, sent, unchanged }: ObservedRequest): boolean {
+  if (given.length !== sent.length) return false;
+  for (let index = unchanged; index < sent.length; index++) if (sent[index] !== given[index]) return false;
+  return true;
+}
+
+type RequestFinder = Pick<RequestObserver, "finish"> & Pick<InvalidFinder, "add">;
+
+/** Creates a finder that has seen the first `wholeCalls` requests as the client sent them. */
+function createRequestFinder(
+  session: PreparedSession,
+  { findsInvalid = true, wholeCalls }: ObserverOptions & { readonly wholeCalls: number },
+): RequestFinder {
+  const invalid = findsInvalid ? createInvalidFinder(session.format) : undefined;
+  const references = createReferenceMeter(session.references());
+  const add: RequestFinder["add"] = (messages, unchanged) => {
+    invalid?.add(messages, unchanged);
+    references.add(messages, unchanged);
+  };
+  const sent: object[] = [];
+  for (const length of session.calls.slice(0, wholeCalls)) {
+    const unchanged = sent.length;
+    while (sent.length < length) sent.push(session.messages[sent.length] as object);
+    add(sent, unchanged);
+  }
+  return {
+    add,
     finish: () => ({ references: references.totals, brokenRules: invalid?.finish() ?? [] }),
   };
+}
+
+type RequestFindings = ReturnType<RequestObserver["finish"]>;
+
+/** What the requests of a session show as its client sent them. */
+const foundInWhole = new WeakMap<PreparedSession, RequestFindings>();
+
+function findInWhole(session: PreparedSession, { findsInvalid = true }: ObserverOptions): RequestFindings {
+  const known = foundInWhole.get(session);
+  if (known !== undefined && (!findsInvalid || known.brokenRules.length > 0)) return known;
+  const found = createRequestFinder(session, { findsInvalid, wholeCalls: session.calls.length }).finish();
+  foundInWhole.set(session, found);
+  return found;
 }
 
 /** What one epoch removed. */

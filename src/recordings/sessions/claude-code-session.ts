@@ -174,40 +174,53 @@ type RequestLine = LinePosition & {
 /** The lines of one branch of the conversation, from its start. The first `kept` are in an earlier branch too. */
 interface Branch {
   readonly lines: RequestLine[];
+  /** The index of each line by its id. */
+  readonly places: Map<string | undefined, number>;
   kept: number;
 }
 
-/** Follows the lines from parent to child. A compaction and a rewind start a new branch. */
-function splitBranches(lines: readonly RequestLine[], draft: SessionDraft): readonly Branch[] {
-  const branches: Branch[] = [{ lines: [], kept: 0 }];
+/** Follows the lines from parent to child. A compaction and a rewind start a new branch. Each branch is returned before the
+ *  next one starts: thousands of rewinds are refused before they fill the memory. */
+function* splitBranches(lines: readonly RequestLine[], draft: SessionDraft): Generator<Branch> {
+  let current = startBranch([]);
   const homes = new Map<string | undefined, Branch>();
   let preserved: readonly RequestLine[] = [];
   for (const line of lines) {
-    const current = branches.at(-1) as Branch;
     if (startsCompaction(line, current)) {
       preserved = current.lines.filter(({ uuid }) => line.preserved.has(uuid));
-      branches.push({ lines: [line], kept: 0 });
+      yield current;
+      current = startBranch([]);
       draft.count("compaction");
     } else {
-      const isHere = current.lines.findLastIndex(({ uuid }) => uuid === line.parentUuid) >= 0;
       // A person may return to a branch that was left.
-      const home = isHere ? current : (homes.get(line.parentUuid) ?? current);
-      const kept = countKept(line, home.lines);
+      const home = current.places.has(line.parentUuid) ? current : (homes.get(line.parentUuid) ?? current);
+      const kept = countKept(line, home);
       if (home !== current || kept < current.lines.length) {
-        branches.push({ lines: home.lines.slice(0, kept), kept });
+        yield current;
+        current = startBranch(home.lines.slice(0, kept));
         draft.count("rewind");
       }
-      branches.at(-1)?.lines.push(line);
     }
-    if (line.uuid !== undefined) homes.set(line.uuid, branches.at(-1) as Branch);
+    addLine(current, line);
+    if (line.uuid !== undefined) homes.set(line.uuid, current);
     if (line.compaction !== "summary") continue;
     // What a compaction keeps follows its summary.
-    const compacted = branches.at(-1) as Branch;
-    compacted.lines.push(...preserved.map((each) => ({ ...each, isPreserved: true })));
-    compacted.kept = compacted.lines.length;
+    for (const each of preserved) addLine(current, { ...each, isPreserved: true });
+    current.kept = current.lines.length;
     preserved = [];
   }
-  return branches;
+  yield current;
+}
+
+function startBranch(lines: readonly RequestLine[]): Branch {
+  const branch: Branch = { lines: [], places: new Map(), kept: lines.length };
+  for (const line of lines) addLine(branch, line);
+  return branch;
+}
+
+function addLine({ lines, places }: Branch, line: RequestLine): void {
+  places.set(line.uuid, lines.length);
+  lines.push(line);
 }
 
 /** Older versions write a summary without a boundary. */
@@ -217,16 +230,18 @@ function startsCompaction({ compaction }: RequestLine, { lines }: Branch): boole
 
 /** Returns how many lines of the branch a line continues. It continues all of them if it leaves out only lines of the
  *  same answer and their results: those have one parent and are written side by side. */
-function countKept(line: RequestLine, lines: readonly RequestLine[]): number {
-  const parent = line.parentUuid === undefined ? -1 : lines.findLastIndex(({ uuid }) => uuid === line.parentUuid);
-  if (parent < 0) return lines.length;
+function countKept(line: RequestLine, { lines, places }: Branch): number {
+  const parent = line.parentUuid === undefined ? undefined : places.get(line.parentUuid);
+  if (parent === undefined) return lines.length;
   const ids = new Set([line.messageId, lines[parent]?.messageId]);
   const isOther = (each: RequestLine): boolean => {
     if (each.isPreserved) return false;
     if (each.role === "assistant") return !ids.has(each.messageId) || each.messageId === undefined;
     return each.role === "user" && !each.isAttachment && !isResults(each);
   };
-  return lines.slice(parent + 1).some(isOther) ? parent + 1 : lines.length;
+  for (let index = parent + 1; index < lines.length; index++)
+    if (isOther(lines[index] as RequestLine)) return parent + 1;
+  return lines.length;
 }
 
 /** Adds a branch to the draft: as its requests were recorded, and where they were not, as its lines are. */
