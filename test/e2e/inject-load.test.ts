@@ -80,3 +80,21 @@ test("a tool that gets the block twice fails a check", async () => {
   );
   expect(await inject("--check")).toMatchObject({ code: 1 });
 });
+
+test("a file keeps the block if the file that it imports is left out", async () => {
+  project.put("CLAUDE.md", "# Mine\n\n@AGENTS.md\n");
+  config("claude-code, pi");
+  const run = await inject();
+  expect(run).toMatchObject({ code: 0 });
+  expect(run.stderr).not.toContain("gets no block");
+  expect(run.stdout).toMatch(/^CLAUDE\.md \(claude-code\): updated/);
+  expect(has("AGENTS.md")).toBe(false);
+  expect(await inject("--check")).toMatchObject({ code: 0 });
+});
+
+test("each folder in which a tool gets no block is named", async () => {
+  project.put("CLAUDE.md", "# Mine\n");
+  project.put("sub/CLAUDE.md", "# Sub\n");
+  config("pi");
+  expect((await inject()).stderr).toContain("pi gets no block: AGENTS.md hides CLAUDE.md (in ., sub)");
+});

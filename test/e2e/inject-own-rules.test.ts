@@ -47,6 +47,27 @@ describe("with all built-in packs and the default budget", () => {
   });
 });
 
+test.each<[string, readonly string[], readonly string[]]>([
+  ["empty", [], ["AGENTS.md"]],
+  ["with an AGENTS.md", ["AGENTS.md"], ["AGENTS.md"]],
+  ["with a CLAUDE.md", ["CLAUDE.md"], ["CLAUDE.md"]],
+  ["with settings of Claude Code only", [".claude/settings.json"], ["AGENTS.md"]],
+])("a newcomer's first rule is in every file, in a repository that is %s", async (_, given, written) => {
+  for (const path of given) project.put(path, path.endsWith(".md") ? "# Team\n" : "{}\n");
+  expect((await project.call(["init", "--packs", "base,git,node,python,security,sql,testing,typescript"])).code).toBe(
+    0,
+  );
+  const rules = ".plimsoll/packs/project/context.md";
+  project.put(rules, `${project.read(rules)}- Always use tabs\n`);
+  const { code, stderr } = await project.call(["inject"]);
+  expect(code).toBe(0);
+  expect(stderr).not.toContain("your own packs");
+  const instructions = ["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"];
+  expect(instructions.filter((path) => path in project.tree())).toEqual(written);
+  for (const path of written) expect(project.read(path)).toContain("\n- Always use tabs\n");
+  expect((await project.call(["inject", "--check"])).code).toBe(0);
+});
+
 test("inject names the packs that it dropped and thinned, with their tiers", async () => {
   project.write(".plimsoll/config.yaml", settings("thin"));
   project.pack("project", "## This project\n\n- Always use tabs\n");

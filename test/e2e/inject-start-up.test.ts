@@ -12,6 +12,21 @@ beforeEach(() => {
 });
 afterEach(() => project.remove());
 
+// Node takes four milliseconds for its sockets. It loads them for a look at standard input when that is a pipe.
+test("inject never opens standard input", () => {
+  project.put("CLAUDE.md", "# Mine\n");
+  project.put("list.cjs", 'process.on("exit", () => console.error(process.moduleLoadList.join("\\n")));\n');
+  const args = ["--require", "./list.cjs", mainFile, "inject", "--tool", "claude-code"];
+  const { status, stderr } = spawnSync(process.execPath, args, {
+    cwd: project.cwd,
+    env: { ...process.env, ...project.env },
+    encoding: "utf8",
+  });
+  expect(status).toBe(0);
+  expect(stderr).toContain("NativeModule fs");
+  expect(stderr).not.toMatch(/^NativeModule (net|tty)$/m);
+});
+
 const perf = { tags: ["perf"], timeout: 120_000 };
 
 test("inject in a small project costs at most 3 times what starting Node costs", perf, () => {

@@ -58,16 +58,8 @@ export const scripts: readonly Script[] = [...new Set(scriptStarts.map(([, scrip
 const { UPPER, LOWER, UNCASED, DIGIT, SPACE, NEWLINE, SYMBOL } = characterClasses;
 
 /** The kind of every code unit. */
-export const characterKinds: Uint8Array = createCharacterKinds();
-
-function createCharacterKinds(): Uint8Array {
-  const kinds = classTable(0x10000, [UPPER, LOWER, UNCASED, UNCASED, DIGIT, SPACE, NEWLINE, SYMBOL]);
-  scriptStarts.forEach(([start, script], index) => {
-    const end = scriptStarts[index + 1]?.[0] ?? 0x10000;
-    const row = scripts.indexOf(script) << 3;
-    // Four units at a time: scripts start at multiples of 16, and this runs at every start of a command that counts.
-    const quads = new Uint32Array(kinds.buffer, start, (end - start) / 4);
-    for (let at = 0; at < quads.length; at++) quads[at]! |= row * 0x01010101;
-  });
-  return kinds;
-}
+export const characterKinds: Uint8Array = classTable(
+  0x10000,
+  [UPPER, LOWER, UNCASED, UNCASED, DIGIT, SPACE, NEWLINE, SYMBOL],
+  scriptStarts.map(([start, script]) => ({ start, bits: scripts.indexOf(script) << 3 })),
+);

@@ -1,27 +1,41 @@
+import { Buffer } from "../bytes.ts";
 import { pretokenClasses } from "./pretoken-classes.data.ts";
 
 /** The values for Lu Lt, Ll, Lm Lo, M, N, white space, line breaks and the rest, in this order. */
 type ClassValues = readonly [number, number, number, number, number, number, number, number];
 
-/** Returns a table from code point to the value of its class, for the code points below `size`. */
-export function classTable(size: number, values: ClassValues): Uint8Array {
-  const table = new Uint8Array(size);
-  let start = 0;
-  // Reads the runs by hand: a regular expression took six milliseconds of every start.
-  for (let at = 0; at < pretokenClasses.length && start < size; ) {
-    const value = values[pretokenClasses.charCodeAt(at++) - 0x41]!;
-    let length = 0;
-    for (let digit = digitAt(at); digit >= 0; digit = digitAt(++at)) length = length * 36 + digit;
-    const end = start + Math.max(1, length);
-    table.fill(value, start, end);
-    start = end;
-  }
-  return table;
+/** From this code point on, each value of the table also has these bits, up to the next band. */
+export interface Band {
+  readonly start: number;
+  readonly bits: number;
 }
 
-/** Returns the value of a digit in base 36, or -1 for the letter of the next class, which is a capital. */
-function digitAt(at: number): number {
-  const unit = pretokenClasses.charCodeAt(at);
-  if (unit >= 0x61) return unit - 0x57;
-  return unit < 0x41 ? unit - 0x30 : -1;
+/** Returns a table from code point to the value of its class, for the code points below `size`. `bands` are in order, and the
+ *  first one starts at 0. */
+export function classTable(
+  size: number,
+  values: ClassValues,
+  bands: readonly Band[] = [{ start: 0, bits: 0 }],
+): Uint8Array {
+  const table = new Uint8Array(size);
+  // This runs at every start of a command that counts, before anything is compiled. So it reads bytes, calls nothing for a
+  // digit, and visits each run once.
+  const codes = Buffer.from(pretokenClasses, "latin1");
+  let [start, band, bandEnd] = [0, 0, 0];
+  for (let at = 0; at < codes.length && start < size; ) {
+    const value = values[codes[at++]! - 0x41]!;
+    let length = 0;
+    // Digits in base 36. A capital is the letter of the next class.
+    for (let code = codes[at]!; code >= 0x61 || code < 0x41; code = codes[++at]!) {
+      length = length * 36 + code - (code >= 0x61 ? 0x57 : 0x30);
+    }
+    const end = start + (length || 1);
+    for (; start < end; band += start === bandEnd ? 1 : 0) {
+      bandEnd = bands[band + 1]?.start ?? size;
+      const filled = Math.min(end, bandEnd);
+      table.fill(value | bands[band]!.bits, start, filled);
+      start = filled;
+    }
+  }
+  return table;
 }

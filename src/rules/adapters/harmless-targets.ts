@@ -82,14 +82,18 @@ async function dropHarmful(
   const dropped: FileTarget[] = [];
   const losses: LoadFault[] = [];
   for (;;) {
-    const left = [...holders].filter(([, target]) => !dropped.includes(target) && !imports.has(target));
+    const kept = [...holders].filter(([, target]) => !dropped.includes(target));
+    // What a file imports shows the block, unless that file was left out.
+    const left = kept.filter(([, target]) => !kept.some(([, other]) => other === imports.get(target)));
     const { faults, servedBy } = await find(left.map(([holder]) => holder));
-    const loss = faults.find(({ isLoss, by }) => isLoss && left.some(([, { names }]) => names.includes(by ?? "")));
-    const harmful = left.find(([{ ownText }, { names }]) => ownText === undefined && names.includes(loss?.by ?? ""));
+    // By the real path: a link in some folder, which led nowhere before, may now lead to a file of this run.
+    const loss = faults.find(({ isLoss, byRealPath }) => isLoss && left.some(([each]) => each.realPath === byRealPath));
+    const harmful = left.find(([{ ownText, realPath }]) => ownText === undefined && realPath === loss?.byRealPath);
     if (loss === undefined || harmful === undefined) {
-      const named = faults.map(
-        (fault) => losses.find(({ tool }) => fault.kind === "not loaded" && tool === fault.tool) ?? fault,
-      );
+      const named = faults.map((fault) => {
+        const reason = losses.find(({ tool }) => fault.kind === "not loaded" && tool === fault.tool);
+        return reason === undefined ? fault : { ...reason, folder: fault.folder };
+      });
       return { targets: targets.filter((each) => !dropped.includes(each)), dropped, faults: named, servedBy };
     }
     losses.push(loss);

@@ -112,7 +112,8 @@ export async function prepareInject(choice: InjectChoice, caller: Caller): Promi
       places,
       tree,
       env,
-      counter: await chooseCounter({ ...caller, options: choice }, "auto", {
+      // Not all of the caller: copying its standard input would load Node's sockets, which takes milliseconds.
+      counter: await chooseCounter({ cwd, env, output: caller.output, options: choice }, "auto", {
         config,
         quiet: choice.stats !== true,
         drafts: true,

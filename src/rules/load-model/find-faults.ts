@@ -24,6 +24,8 @@ export interface LoadFault {
   readonly file: string | undefined;
   /** The file that hides it, or that has the block as well. */
   readonly by: string | undefined;
+  /** The same file with links resolved. */
+  readonly byRealPath: string | undefined;
   /** The tool read this file without us. */
   readonly isLoss: boolean;
 }
@@ -96,19 +98,23 @@ function compare(before: Loaded, after: Loaded, about: Pick<LoadFault, "tool" | 
   const { own, hidden, blocks } = after;
   const lost = before.own.find(({ realPath }) => !own.some((file) => file.realPath === realPath));
   if (lost !== undefined) {
-    const by = hidden.find(({ file }) => file.realPath === lost.realPath)?.by.path;
-    faults.push({ ...about, kind: "hidden", file: lost.path, by, isLoss: true });
+    const by = hidden.find(({ file }) => file.realPath === lost.realPath)?.by;
+    faults.push({ ...about, kind: "hidden", file: lost.path, ...nameCause(by), isLoss: true });
   }
   const [first, second] = blocks;
   if (second !== undefined) {
-    faults.push({ ...about, kind: "twice", file: second.path, by: first!.path, isLoss: false });
+    faults.push({ ...about, kind: "twice", file: second.path, ...nameCause(first), isLoss: false });
   }
   if (first === undefined) {
     const pair = hidden.find(({ file }) => file.text.includes(placeholder));
     const kind = pair === undefined ? "not loaded" : "hidden";
-    faults.push({ ...about, kind, file: pair?.file.path, by: pair?.by.path, isLoss: false });
+    faults.push({ ...about, kind, file: pair?.file.path, ...nameCause(pair?.by), isLoss: false });
   }
   return faults;
+}
+
+function nameCause(file: Pick<LoadedFile, "path" | "realPath"> | undefined): Pick<LoadFault, "by" | "byRealPath"> {
+  return { by: file?.path, byRealPath: file?.realPath };
 }
 
 /** Returns a reader that finds the files as they are if these hold the block, and no other one does. */
