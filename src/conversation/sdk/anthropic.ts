@@ -138,7 +138,7 @@ function readCall(
     model,
     messages: messages as readonly object[],
     system,
-    tools: (tools ?? []) as readonly object[],
+    tools: tools as readonly object[] | undefined,
     maxOutputTokens: typeof body.max_tokens === "number" ? body.max_tokens : undefined,
     ...cachePlan(options, model, asked),
     ownMarkers: { prefix: first.length > 0, end: later.length > 0, ttl: asked.includes("1h") ? "1h" : "5m" },
