@@ -70,6 +70,11 @@ function turnGoals({ peers, scaling, reparsed }: TurnsReport): Goal[] {
     }),
     most(`a turn after ${long.messages} messages ÷ one after ${short.messages}, with epochs`, ratio, 1.5),
     most(`likewise, a turn that only appends`, long.plain / short.plain, 1.5),
+    most(
+      `a turn that only appends after ${short.messages} messages and a system text, milliseconds`,
+      short.plain,
+      0.15,
+    ),
     ...reparsed.map(({ messages, ratio: share }) => {
       return most(`reduction ÷ JSON.parse, ${messages} messages parsed again`, share, 1);
     }),

@@ -63,44 +63,34 @@ export interface DerivedEpochs {
 /** Replays the requests of a history that end after the first `seen` messages, and commits their epochs. Returns undefined
  *  if there were none. Nothing happens while the history fits: without an epoch, an earlier request was never larger. */
 export function deriveEpochs(context: CallContext, seen: number): DerivedEpochs | undefined {
-  const { history } = context;
-  let epochs = 0;
-  let inARow: number | undefined;
+  const { history, room, frame } = context;
+  let budget = room.messages(history.growth);
+  if (frame + history.totals.tokens <= budget) return undefined;
+  const maxOutgrownInARow = 8;
   let decidedAt = Math.max(seen, history.decidedUpTo);
-  for (;;) {
-    const next = findOutgrown(context, decidedAt);
-    if (next === undefined) return epochs === 0 ? undefined : { epochs, keepsCache: seen === 0, isComplete: true };
-    inARow = next.isFirst && inARow !== undefined ? inARow + 1 : 0;
-    if (inARow >= 8) return { epochs, keepsCache: seen === 0, isComplete: false };
-    const unchanged = decidedAt;
-    history.withPrefix(next.length, () => {
-      const { draft, outcome } = decideNow(context, { isCold: false, unchanged });
-      if (draft.commit(outcome.outgrownAt)) epochs++;
-    });
-    decidedAt = next.length;
+  let outgrownInARow = 0;
+  let epochs = 0;
+  for (const length of replayRequests(context, decidedAt)) {
+    if (outgrownInARow > maxOutgrownInARow) continue;
+    outgrownInARow = frame + history.totals.tokens > budget ? outgrownInARow + 1 : 0;
+    if (outgrownInARow === 0 || outgrownInARow > maxOutgrownInARow) continue;
+    const { draft, outcome } = decideNow(context, { isCold: false, unchanged: decidedAt });
+    if (draft.commit(outcome.outgrownAt)) epochs++;
+    decidedAt = length;
+    budget = room.messages(history.growth);
   }
+  const isComplete = outgrownInARow <= maxOutgrownInARow;
+  return epochs === 0 && isComplete ? undefined : { epochs, keepsCache: seen === 0, isComplete };
 }
 
-/** Finds the first request with more than `from` messages that was too large. Returns the number of its messages, and
- *  whether it is the first request after those. The newest request does not count: it is being decided on. */
-function findOutgrown(
-  { history, requested, room, frame }: CallContext,
-  from: number,
-): { readonly length: number; readonly isFirst: boolean } | undefined {
-  const budget = room.messages(history.growth);
-  const { messages, totals } = history;
-  if (frame + totals.tokens <= budget) return undefined;
-  let tokens = frame;
-  let isFirst = true;
-  for (const [index, message] of messages.entries()) {
-    const before = messages[index - 1];
+/** Sends the messages after the first `from` again. Stops at the end of each request that was not decided on before, with
+ *  the number of its messages. The newest request is not among them: it is being decided on. */
+function* replayRequests({ history, requested }: CallContext, from: number): Generator<number> {
+  for (const [offset, message] of history.detach(from).entries()) {
+    const before = history.messages.at(-1);
     // What comes before an answer was a request.
     const startsTurn = message.original.role === "assistant" && before?.original.role !== "assistant";
-    if (index > from && startsTurn && !requested.has(before?.chain ?? "")) {
-      if (tokens > budget) return { length: index, isFirst };
-      isFirst = false;
-    }
-    tokens += message.tokens;
+    if (offset > 0 && startsTurn && !requested.has(before?.chain ?? "")) yield from + offset;
+    history.attach(message);
   }
-  return undefined;
 }

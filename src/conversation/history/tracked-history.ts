@@ -57,8 +57,11 @@ export interface TrackedHistory extends Omit<SentView, "reset"> {
   apply(entries: readonly LoggedDecision[]): void;
   /** Takes back entries that no epoch holds. */
   undo(): void;
-  /** Runs `work` on the first messages only, as if the others had not been sent yet. No decision may concern those. */
-  withPrefix(length: number, work: () => void): void;
+  /** Takes the messages from an index on away, as if they had not been sent yet, and returns them. No decision may concern
+   *  them. */
+  detach(length: number): readonly TrackedMessage[];
+  /** Puts the next message back at the end. */
+  attach(message: TrackedMessage): void;
   /** Records the epoch that the entries were written as. */
   hold(epoch: number): void;
 }
@@ -147,11 +150,8 @@ export function createTrackedHistory(reader: HistoryReader, ledger: DecisionInde
     },
     apply: (entries) => apply(state, entries),
     undo: () => replay(state),
-    withPrefix(length, work) {
-      const later = cutOff(state, length);
-      work();
-      for (const message of later) attach(state, message);
-    },
+    detach: (length) => cutOff(state, length),
+    attach: (message) => attach(state, message),
     hold(epoch) {
       state.held.push(epoch);
     },

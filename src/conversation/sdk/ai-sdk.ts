@@ -11,12 +11,14 @@ import {
   cachePlan,
   type Lifetime,
   type MarkerOptions,
+  type MarkerPlan,
   type MarkerShape,
   markerChecks,
   markerFor,
   modeFor,
   placeMarkers,
   readLifetime,
+  readMessageMarkers,
 } from "./place-markers.ts";
 import { recallOriginal } from "./recall-original.ts";
 import { type Refusal, readRefusal } from "./refusals.ts";
@@ -72,11 +74,13 @@ export function contextBudgetMiddleware(options: MiddlewareOptions = {}): Langua
     specificationVersion: "v3",
     async transformParams({ params, model: { modelId } }) {
       const { prompt: messages, tools, maxOutputTokens, providerOptions } = params;
-      const first = readSdkMarkers([tools, messages.filter(({ role }) => role === "system")]);
-      const later = readSdkMarkers([messages.filter(({ role }) => role !== "system"), { providerOptions }]);
+      const ownMarkers = readMessageMarkers(messages, sdkMarkers);
+      const [first, later] = [readSdkMarkers(tools), readSdkMarkers({ providerOptions })];
+      for (const [message, markers] of ownMarkers)
+        (Reflect.get(message, "role") === "system" ? first : later).push(...markers);
       const fields = readModelFields(modelId, marking, { first, later });
       const fitted = await budget.fit({ request: params, messages, tools, maxOutputTokens, ...fields });
-      const own = { messages, tools, providerOptions };
+      const own = { messages, ownMarkers, tools, providerOptions };
       const breakpoints = modeFor(marking.breakpoints, modelId);
       const prepared = prepareFitted(fitted, (_reduction, current) => {
         const prompt = addMarkers(own, current, { ...marking, breakpoints });
@@ -211,11 +215,12 @@ export function contextBudgetPrepareStep(options: PrepareStepOptions = {}): Prep
     const { messages, model, steps } = step;
     runs.get(steps)?.observe(readBilled(steps.at(-1)?.usage));
     const modelId = typeof model === "string" ? model : model.modelId;
-    const fields = readModelFields(modelId, marking, { first: [], later: readSdkMarkers(messages) });
+    const ownMarkers = readMessageMarkers(messages, sdkMarkers);
+    const fields = readModelFields(modelId, marking, { first: [], later: [...ownMarkers.values()].flat() });
     const fitted = await budget.fit({ request: step, messages, maxOutputTokens: undefined, ...fields });
     runs.set(steps, fitted);
     const mode = modeFor(marking.breakpoints, modelId);
-    const marked = addMarkers({ messages }, fitted, { ...marking, breakpoints: mode });
+    const marked = addMarkers({ messages, ownMarkers }, fitted, { ...marking, breakpoints: mode });
     const next = replaceFields(step, { messages: marked as ModelMessage[] });
     return next === step ? undefined : { messages: next.messages };
   };
@@ -236,9 +241,10 @@ function openBudget<Request>(all: RequestFitterOptions<Request> & MarkerOptions)
 function addMarkers(
   {
     messages: own,
+    ownMarkers,
     tools,
     providerOptions,
-  }: { readonly messages: readonly object[]; readonly tools?: unknown; readonly providerOptions?: unknown },
+  }: Pick<MarkerPlan, "ownMarkers" | "messages" | "tools"> & { readonly providerOptions?: unknown },
   { reduction, lifetime: chosen }: FittedCall,
   options: MarkerOptions & { readonly breakpoints: BreakpointMode },
 ) {
@@ -251,6 +257,7 @@ function addMarkers(
   const placed = placeMarkers({
     mode: options.breakpoints,
     own,
+    ownMarkers,
     tools,
     lifetime,
     shape: sdkMarkers,

@@ -9,10 +9,12 @@ import {
   type BreakpointMode,
   cachePlan,
   type MarkerOptions,
+  type MessageMarkers,
   markerChecks,
   modeFor,
   placeMarkers,
   readLifetime,
+  readMessageMarkers,
 } from "./place-markers.ts";
 import { recallOriginal } from "./recall-original.ts";
 import {
@@ -96,14 +98,14 @@ export async function prepareAnthropic(
   options: MarkerOptions,
 ): Promise<PreparedBody | undefined> {
   if ((body.thread ?? null) !== null) return undefined;
-  const call = readCall(body, options);
+  const { call, ownMarkers } = readCall(body, options);
   const fitted = await budget.fit(call);
   const { tools, system, cache_control: automatic } = body;
   const own = body.messages as readonly object[];
   const mode = modeFor(options.breakpoints, call.model);
   return prepareFitted(fitted, ({ messages, breakpoints }, { lifetime }) => {
     const added = addedMarkers(options, lifetime);
-    const placed = placeMarkers({ mode, own, automatic, tools, system, messages, breakpoints, ...added });
+    const placed = placeMarkers({ mode, own, ownMarkers, automatic, tools, system, messages, breakpoints, ...added });
     return replaceFields(body, { ...placed });
   });
 }
@@ -115,28 +117,33 @@ export async function prepareCount(
   options: MarkerOptions,
 ): Promise<PreparedBody | undefined> {
   if ((body.thread ?? null) !== null) return undefined;
-  const { messages } = await budget.preview(readCall(body, options));
+  const { messages } = await budget.preview(readCall(body, options).call);
   const sent = replaceFields(body, { messages });
   return { body: sent, observe: () => undefined, refused: async () => undefined };
 }
 
-function readCall(body: Fields, options: MarkerOptions): BudgetCall<Fields> {
+function readCall(
+  body: Fields,
+  options: MarkerOptions,
+): { readonly call: BudgetCall<Fields>; readonly ownMarkers: MessageMarkers } {
   const { tools, system, messages, cache_control: automatic } = body;
   const model = typeof body.model === "string" ? body.model : undefined;
   const first = anthropicMarkers.readMarkers([tools, system]);
-  const later = [...anthropicMarkers.readMarkers(messages), ...readLifetime(automatic)];
+  const ownMarkers = readMessageMarkers(messages as readonly object[], anthropicMarkers);
+  const later = [...[...ownMarkers.values()].flat(), ...readLifetime(automatic)];
   const asked = [...first, ...later];
-  return {
+  const call: BudgetCall<Fields> = {
     request: body,
     format: "anthropic",
     model,
     messages: messages as readonly object[],
     system,
-    tools: (tools ?? []) as readonly object[],
+    tools: tools as readonly object[] | undefined,
     maxOutputTokens: typeof body.max_tokens === "number" ? body.max_tokens : undefined,
     ...cachePlan(options, model, asked),
     ownMarkers: { prefix: first.length > 0, end: later.length > 0, ttl: asked.includes("1h") ? "1h" : "5m" },
   };
+  return { call, ownMarkers };
 }
 
 /**

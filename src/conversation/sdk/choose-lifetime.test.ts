@@ -16,8 +16,9 @@ interface Call {
   readonly isRewritten?: boolean;
 }
 
-/** Bills the calls. Returns what each of them cost, and its lifetime. */
-function billCalls(calls: readonly Call[], lifetime: Ttl | "auto", read: number) {
+/** Bills the calls with one lifetime, with the rule or with a lifetime for each call. Returns what each of them cost, and
+ *  its lifetime. */
+function billCalls(calls: readonly Call[], lifetime: Ttl | "auto" | readonly Ttl[], read: number) {
   const cost = { input: 1, output: 5, cache_read: read, cache_write_5m: 1.25, cache_write_1h: 2 };
   const simulator = createCacheSimulator({ provider: "anthropic", model, prices: { [model]: cost } });
   let blocks: BillableBlock[] = [{ key: "system", tokens: 40_000, kind: "prefix" }];
@@ -30,9 +31,10 @@ function billCalls(calls: readonly Call[], lifetime: Ttl | "auto", read: number)
     const tokens = blocks.reduce((sum, block) => sum + block.tokens, 0);
     const chosen = chooseLifetime(state, { nowMs, tokens, isRewritten }, { ...price, read });
     state = chosen.state;
-    const ttl = lifetime === "auto" ? chosen.ttl : lifetime;
+    const isFixed = lifetime === "5m" || lifetime === "1h";
+    const ttl = isFixed ? lifetime : lifetime === "auto" ? chosen.ttl : lifetime[index]!;
     const end = blocks.length - 1;
-    const places = lifetime !== "auto" || anchor < 0 ? [end] : [anchor, end];
+    const places = isFixed || anchor < 0 ? [end] : [anchor, end];
     const breakpoints = places.map((after) => ({ after, ttl }));
     if (ttl === "1h") anchor = end;
     return { ttl, paid: simulator.bill({ blocks, breakpoints, startMs: nowMs }).cost };
@@ -113,6 +115,31 @@ it("a conversation never costs more than 1.02 of 5 minutes, whatever its calls a
     { numRuns },
   );
 });
+
+it.each([0.1, 0.05, 0.025])(
+  "no rule costs at most 1.02 of the better lifetime in every short conversation, at %f",
+  (read) => {
+    const begun: readonly Call[] = [
+      { pause: 0, added: 0 },
+      { pause: 0.5, added: 0 },
+      { pause: 0.5, added: 100_000 },
+    ];
+    const paused: readonly Call[] = [...begun, { pause: 6, added: 0 }];
+    const sum = (calls: readonly Call[], lifetime: Ttl | readonly Ttl[]): number =>
+      billCalls(calls, lifetime, read)
+        .slice(2)
+        .reduce((total, { paid }) => total + paid, 0);
+    const compare = (calls: readonly Call[], rule: readonly Ttl[]): number =>
+      sum(calls, rule) / Math.min(sum(calls, "5m"), sum(calls, "1h"));
+    const both = ["5m", "1h"] as const;
+    // Whatever a rule chooses for these calls, it cannot know whether a pause comes next.
+    const rules = both.flatMap((first) => both.flatMap((second) => both.map((third) => [first, second, third])));
+    for (const rule of rules) {
+      const last = both.map((fourth) => compare(paused, [...rule, fourth]));
+      expect(Math.max(compare(begun, rule), Math.min(...last)), rule.join()).toBeGreaterThan(1.15);
+    }
+  },
+);
 
 it("an hour is paid from what hours have saved, and otherwise waits for credit", () => {
   const call = { nowMs: minute, tokens: 91_000, isRewritten: false };

@@ -5,7 +5,9 @@
  *  a pause, the next call reads up to the last of these few, and writes again only what came later.
  *
  *  Whatever the pauses are, a conversation never costs more than 1.02 of what it would have cost with 5 minutes, if the
- *  cache works as in `createCacheSimulator` and each request continues the last one to its end. */
+ *  cache works as in `createCacheSimulator` and each request continues the last one to its end. With an hour everywhere
+ *  it could cost less than that: no rule that does not know the pauses in advance stays close to both
+ *  (`choose-lifetime.test.ts` shows it). So a conversation that pauses at its beginning may cost more than with an hour. */
 import type { ModelPrice, Ttl } from "../../core/billing/index.ts";
 
 /** What is known about the pauses and the cache of one conversation. */
@@ -120,7 +122,7 @@ export function hasAnchor(state: LifetimeState | undefined, nowMs: number, { rul
 
 const shareForHours = 0.02;
 
-// Before anything is known, one pause in 100 calls. Agents that work alone then pay less than one percent more than
-// with 5 minutes, and the first pause of a person is seldom lost (`npm run bench:markers`).
+// Before anything is known, one pause in 50 calls. Agents that work alone then pay less than one percent more than with 5
+// minutes, and the first pause of a person is seldom lost (`npm run bench:markers`). What is seen soon counts for more.
 const assumedPauses = 0.1;
-const assumedGaps = 10;
+const assumedGaps = 5;

@@ -77,6 +77,7 @@ export function createConversation(id: string, options: ConversationOptions): Fi
     learned: undefined,
     lifetimes: undefined,
     intake: undefined,
+    prefix: undefined,
     saved: undefined,
     seenMessages: 0,
     isRecorded: options.store !== undefined,
@@ -106,6 +107,8 @@ interface State {
   learned: Learned | undefined;
   lifetimes: CacheLifetimes | undefined;
   intake: ConversationIntake | undefined;
+  /** The system text and tools of the last call, and about how many tokens they have. */
+  prefix: { readonly system: unknown; readonly tools: unknown; readonly size: number } | undefined;
   /** The trimmer's state after the last trim that was sent. */
   saved: Checkpoint | undefined;
   /** Whether a store has every decision. A preview works without the store and still follows it. */
@@ -372,9 +375,13 @@ async function chooseLifetime(
   if (price === undefined) return undefined;
   state.lifetimes ??= await openCacheLifetimes(state.options.store, state.id);
   const { messages, stats, isEpoch, derived } = reduction;
-  // Roughly: it only has to be the same in every process.
-  const prefixTokens = Math.ceil(JSON.stringify([system, tools]).length / charsPerToken);
-  const tokens = prefixTokens + stats.after;
+  // Roughly: it only has to be the same in every process. Most calls pass the same text and tools again.
+  let { prefix } = state;
+  if (prefix === undefined || prefix.system !== system || prefix.tools !== tools) {
+    prefix = { system, tools, size: Math.ceil(JSON.stringify([system, tools]).length / charsPerToken) };
+    state.prefix = prefix;
+  }
+  const tokens = prefix.size + stats.after;
   return state.lifetimes.choose({
     price,
     nowMs: now,

@@ -11,8 +11,10 @@ import {
   findStableMessage,
   type Lifetime,
   type MarkedParts,
+  type MarkerShape,
   modeFor,
   placeMarkers,
+  readMessageMarkers,
 } from "./place-markers.ts";
 
 const { readMarkers } = anthropicMarkers;
@@ -45,7 +47,8 @@ function placeIn(
   { messages: own, tools, system, cache_control: automatic }: Fields,
   plan: { mode: BreakpointMode; messages: readonly object[]; breakpoints: readonly number[] },
 ): MarkedParts {
-  return placeMarkers({ ...plan, own: own as object[], tools, system, automatic });
+  const ownMarkers = readMessageMarkers(own as object[], anthropicMarkers);
+  return placeMarkers({ ...plan, own: own as object[], ownMarkers, tools, system, automatic });
 }
 
 /** The messages that have markers, with their lifetimes. */
@@ -147,10 +150,26 @@ describe("markers", () => {
 
   it("are placed where an earlier call wrote the cache for an hour", () => {
     const messages = turns(7);
-    const placed = placeMarkers({ mode: "auto", own: messages, messages, breakpoints: [], anchor: 2 });
+    const plan = { mode: "auto", own: messages, ownMarkers: new Map(), messages, breakpoints: [], anchor: 2 } as const;
+    const placed = placeMarkers(plan);
     expect(marked(placed)).toEqual({ 2: ["5m"], 5: ["5m"], 6: ["5m"] });
     expect(placed).not.toHaveProperty("tools.0");
     expect(Object.keys(placed)).toEqual(["tools", "system", "messages"]);
+  });
+
+  it("are read once in each message of the caller, however many places there are", () => {
+    const messages = turns(40);
+    const reads = new Map<unknown, number>();
+    const shape: MarkerShape = {
+      ...anthropicMarkers,
+      readMarkers(value) {
+        reads.set(value, (reads.get(value) ?? 0) + 1);
+        return anthropicMarkers.readMarkers(value);
+      },
+    };
+    const ownMarkers = readMessageMarkers(messages, shape);
+    placeMarkers({ mode: "auto", own: messages, ownMarkers, messages, breakpoints: [3, 9], anchor: 5, shape });
+    expect(messages.map((message) => reads.get(message))).toEqual(messages.map(() => 1));
   });
 
   it("are not looked for in values that are null, nor placed on an empty system text", () => {

@@ -50,10 +50,12 @@ export function addedMarkers(
   return { lifetime: chosen?.ttl ?? (ttl === "1h" ? "1h" : "5m"), anchor: chosen?.anchor };
 }
 
-interface MarkerPlan extends MarkedParts {
+export interface MarkerPlan extends MarkedParts {
   readonly mode: BreakpointMode;
   /** The messages that the caller passed. They became `messages`. */
-  readonly own: readonly unknown[];
+  readonly own: readonly object[];
+  /** Their markers. */
+  readonly ownMarkers: MessageMarkers;
   /** The marker that the request itself carries, which the API puts at its end. */
   readonly automatic?: unknown;
   /** Indexes of messages after which a marker is worthwhile, oldest first. */
@@ -87,35 +89,46 @@ export interface MarkerShape {
 /** The lifetime of a marker, the `ttl` of `cache_control`. */
 export type Lifetime = "5m" | "1h";
 
+/** The lifetimes of the markers in each message that has some, in the order of the messages. */
+export type MessageMarkers = ReadonlyMap<object, readonly Lifetime[]>;
+
+/** Reads each message once per call. A long history has thousands, and a client may move its markers in place. */
+export function readMessageMarkers(messages: readonly object[], shape: MarkerShape): MessageMarkers {
+  const found = new Map<object, readonly Lifetime[]>();
+  // What is no list is refused when the request is trimmed.
+  for (const message of Array.isArray(messages) ? messages : []) {
+    const lifetimes = shape.readMarkers(message);
+    if (lifetimes.length > 0) found.set(message, lifetimes);
+  }
+  return found;
+}
+
 /** Returns what to send. Parts that did not change are the caller's own objects. */
 export function placeMarkers({ shape = anthropicMarkers, ...plan }: MarkerPlan): MarkedParts {
-  const { mode, own, automatic, tools, system, messages } = plan;
-  const kept = new Set<unknown>(own);
+  const { mode, own, ownMarkers, automatic, tools, system, messages } = plan;
+  const kept = new Set(own);
   const cleaned = messages.map((message) => (kept.has(message) ? message : shape.withoutMarkers(message)));
-  const read = createMarkerReader(shape);
   const whole = readLifetime(automatic);
-  const asked = [...read([tools, system, ...own]), ...whole];
+  const asked = [...[...ownMarkers.values()].flat(), ...whole];
+  const marked: Marked = { before: shape.readMarkers([tools, system]), messages: new Map() };
   let parts: MarkedParts = { tools, system, messages: cleaned };
-  if (mode === "none" || (mode === "follow" && asked.length === 0)) return parts;
-  const lifetime = [...read(own), ...whole].at(-1) ?? plan.lifetime ?? "5m";
-  const slots = maxMarkers - read([tools, system, ...cleaned]).length - whole.length;
-  const places = choosePlaces(parts, { ...plan, shape, read, hasAutomatic: whole.length > 0 });
-  for (const place of places.slice(0, Math.max(0, slots))) parts = addMarker(parts, place, { shape, read, lifetime });
+  if (mode === "none" || (mode === "follow" && asked.length + marked.before.length === 0)) return parts;
+  for (const [index, message] of cleaned.entries()) {
+    const lifetimes = ownMarkers.get(message);
+    if (lifetimes !== undefined) marked.messages.set(index, lifetimes);
+  }
+  const taken = marked.before.length + [...marked.messages.values()].flat().length + whole.length;
+  const lifetime = asked.at(-1) ?? plan.lifetime ?? "5m";
+  const places = choosePlaces(parts, { ...plan, shape, marked, hasAutomatic: whole.length > 0 });
+  for (const place of places.slice(0, Math.max(0, maxMarkers - taken)))
+    parts = addMarker(parts, place, { shape, marked, lifetime });
   return parts;
 }
 
-/** Returns the lifetimes of all markers in a list of values. */
-type ReadMarkers = (values: readonly unknown[]) => Lifetime[];
-
-/** Reads each value once. A long history has thousands of messages. */
-function createMarkerReader(shape: MarkerShape): ReadMarkers {
-  const known = new Map<unknown, readonly Lifetime[]>();
-  return (values) =>
-    values.flatMap((value) => {
-      const found = known.get(value) ?? shape.readMarkers(value);
-      known.set(value, found);
-      return found;
-    });
+/** The lifetimes of the markers in a request, before its messages and by the index of each message that has some. */
+interface Marked {
+  readonly before: Lifetime[];
+  readonly messages: Map<number, readonly Lifetime[]>;
 }
 
 // platform.claude.com/docs/en/build-with-claude/prompt-caching, 2026-11. The request's own `cache_control` takes a
@@ -151,23 +164,24 @@ function choosePlaces(
     breakpoints,
     anchor = -1,
     shape,
-    read,
+    marked,
     hasAutomatic,
   }: Pick<MarkerPlan, "own" | "breakpoints" | "anchor"> & {
     readonly shape: MarkerShape;
-    readonly read: ReadMarkers;
+    readonly marked: Marked;
     readonly hasAutomatic: boolean;
   },
 ): readonly MarkerPlace[] {
   const { end, stable, spare } = findEnds(messages, own);
-  const hasOwnEnd = read(messages.slice(turnStart(messages))).length > 0;
+  const lastTurn = turnStart(messages);
+  const hasOwnEnd = [...marked.messages.keys()].some((index) => index >= lastTurn);
   const middle = [...breakpoints, anchor].map((message) => ({ message }));
   const free = (spots: readonly (Spot | undefined)[]): Spot[] =>
-    spots.filter((spot): spot is Spot => {
-      const message = spot && messages[spot.message];
-      return shape.isMarkable(message) && read([message]).length === 0;
-    });
-  const before = read([tools, system]).length > 0 ? [] : (["system", "tools"] as const);
+    spots.filter(
+      (spot): spot is Spot =>
+        spot !== undefined && shape.isMarkable(messages[spot.message]) && !marked.messages.has(spot.message),
+    );
+  const before = marked.before.length > 0 ? [] : (["system", "tools"] as const);
   const fixed = before.find((place) => shape.isMarkable(place === "system" ? system : tools));
   const places: readonly MarkerPlace[] = [
     ...free([hasOwnEnd ? undefined : end, stable, ...middle]),
@@ -251,17 +265,23 @@ function isResult(block: unknown): boolean {
 function addMarker(
   parts: MarkedParts,
   place: MarkerPlace,
-  { shape, read, lifetime }: { readonly shape: MarkerShape; readonly read: ReadMarkers; readonly lifetime: Lifetime },
+  { shape, marked, lifetime }: { readonly shape: MarkerShape; readonly marked: Marked; readonly lifetime: Lifetime },
 ): MarkedParts {
-  const { tools, system, messages } = parts;
-  const index = typeof place === "string" ? 0 : place.message;
+  const { messages } = parts;
+  const index = typeof place === "string" ? -1 : place.message;
+  const hasMarker = (asked: Lifetime, isThere: (at: number) => boolean): boolean =>
+    [...marked.messages].some(([at, lifetimes]) => isThere(at) && lifetimes.includes(asked));
   // Markers of an hour must come before those of 5 minutes.
-  const isAfterShort = read([tools, system, ...messages.slice(0, index)]).includes("5m");
-  const isBeforeLong = read(messages.slice(index)).includes("1h");
+  const isAfterShort = marked.before.includes("5m") || hasMarker("5m", (at) => at < index);
+  const isBeforeLong = hasMarker("1h", (at) => at >= index);
   const needed = isAfterShort ? "5m" : isBeforeLong ? "1h" : lifetime;
-  if (typeof place === "string") return { ...parts, [place]: shape.mark(parts[place], needed) };
-  const marked = shape.mark(messages[index], needed, place.block);
-  return { ...parts, messages: messages.with(index, marked as object) };
+  if (typeof place === "string") {
+    marked.before.push(needed);
+    return { ...parts, [place]: shape.mark(parts[place], needed) };
+  }
+  marked.messages.set(index, [...(marked.messages.get(index) ?? []), needed]);
+  const message = shape.mark(messages[index], needed, place.block);
+  return { ...parts, messages: messages.with(index, message as object) };
 }
 
 /** Anthropic's own requests: a marker is the `cache_control` of a block. A marker inside of a tool result counts for the

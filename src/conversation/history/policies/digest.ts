@@ -132,23 +132,17 @@ interface Gone {
 /** Only single names pass: what a tool printed must not become an instruction. */
 const isEntry = (text: string): boolean => /^[\p{L}\p{N}_./\\:#@~+=-]{1,120}$/u.test(text);
 
-/** Whether a name that the agent has not used is worth its tokens: not a long path, and not a number or a hash. */
-function isInformative(text: string): boolean {
-  const digits = text.replace(/\D/g, "").length;
-  return text.length <= 30 && 4 * digits < text.length && /[A-Za-z]{3}/.test(text);
-}
-
 function collect(draft: HistoryDraft, { work, hasIds }: { readonly work: Work; readonly hasIds: boolean }): Gone {
   const { calls, edited, opened, used, printed } = work;
-  const request = {};
-  markPresent(draft, work, request);
-  const isGone = (name: Name): boolean => name.presentIn !== request && isEntry(readName(name));
+  work.names.markPresent(draft.messages);
+  const isGone = (name: Name): boolean => name.presentTimes === 0 && describeName(name).isEntry;
   const isFile = (name: Name): boolean => edited.has(name) || opened.has(name);
   const counted = [...calls].filter(([name]) => isEntry(name)).sort(([, some], [, others]) => others - some);
   const withId = (file: Name): string => {
+    const { text } = describeName(file);
     const place = hasIds ? opened.get(file) : undefined;
     const id = place && draft.messages[place.message]?.decisions.get(place.part)?.id;
-    return id === undefined ? readName(file) : `${readName(file)} ${id}`;
+    return id === undefined ? text : `${text} ${id}`;
   };
   return {
     calls: counted.slice(0, 8).map(([name, count]) => `${count} ${name}`),
@@ -157,7 +151,7 @@ function collect(draft: HistoryDraft, { work, hasIds }: { readonly work: Work; r
     names: latest(used, (name) => isRare(name) && !isFile(name) && isGone(name)),
     printed: latest(
       printed,
-      (name) => isRare(name) && !name.isUsed && !isFile(name) && isGone(name) && isInformative(readName(name)),
+      (name) => isRare(name) && !name.isUsed && !isFile(name) && isGone(name) && describeName(name).isInformative,
     ),
   };
 }
@@ -171,7 +165,7 @@ function isRare({ results }: Name): boolean {
 function* latest(
   groups: readonly (readonly Name[])[],
   isListed: (name: Name) => boolean,
-  write: (name: Name) => string = readName,
+  write: (name: Name) => string = (name) => describeName(name).text,
 ): Generator<string> {
   const list = {};
   for (let group = groups.length - 1; group >= 0; group--) {
@@ -181,24 +175,6 @@ function* latest(
       if (name.seenFor === list) continue;
       name.seenFor = list;
       if (isListed(name)) yield write(name);
-    }
-  }
-}
-
-/** Marks the names that the request still contains. */
-function markPresent({ messages }: HistoryDraft, { names }: Work, request: object): void {
-  const mark = (some: readonly Name[]): void => {
-    for (const name of some) name.presentIn = request;
-  };
-  for (const [index, { original, decisions, sent }] of messages.entries()) {
-    if (sent === undefined) continue;
-    for (const [at, facts] of names.in(original, index).entries()) {
-      const decision = decisions.get(at)?.decision;
-      if (decision === undefined) mark(facts.names);
-      if (decision?.action !== "replace") continue;
-      mark(names.known(decision.text));
-      // A shortened input keeps its path.
-      if (decision.keeps !== undefined) mark(facts.names.slice(0, 1));
     }
   }
 }
@@ -344,20 +320,50 @@ interface Name {
   isUsed: boolean;
   /** The part in which it was found last. */
   foundIn: CountedPart | undefined;
-  /** The request in which it was found last. */
-  presentIn: object | undefined;
+  /** How many times the parts that the request still contains name it. */
+  presentTimes: number;
   /** The list for which it was last looked at. */
   seenFor: object | undefined;
+  description: NameDescription | undefined;
+}
+
+/** What a digest needs to know of a name. */
+interface NameDescription {
+  readonly text: string;
+  readonly isEntry: boolean;
+  /** Whether a name that the agent has not used is worth its tokens: not a long path, and not a number or a hash. */
+  readonly isInformative: boolean;
+}
+
+/** Reads the text of a name once, because each digest looks at most of the names of the digest before it. */
+function describeName(name: Name): NameDescription {
+  if (name.description !== undefined) return name.description;
+  const text = name.within.slice(name.start, name.end);
+  const digits = text.replace(/\D/g, "").length;
+  const isInformative = text.length <= 30 && 4 * digits < text.length && /[A-Za-z]{3}/.test(text);
+  name.description = { text, isEntry: isEntry(text), isInformative };
+  return name.description;
+}
+
+function createName(): Name {
+  return {
+    within: "",
+    start: 0,
+    end: 0,
+    results: 0,
+    isUsed: false,
+    foundIn: undefined,
+    presentTimes: 0,
+    seenFor: undefined,
+    description: undefined,
+  };
 }
 
 function setText(name: Name, within: string, { start, end }: Pick<Name, "start" | "end">): void {
   name.within = within;
   name.start = start;
   name.end = end;
-}
-
-function readName({ within, start, end }: Name): string {
-  return within.slice(start, end);
+  name.description = undefined;
 }
 
 /** What is in a part. Each part is read once, at the first epoch that needs it. */
@@ -374,8 +380,8 @@ interface PartFacts {
 interface Names {
   /** Returns the facts of each part of the message at this index. */
   in(message: CountedMessage, index: number): readonly PartFacts[];
-  /** Returns those names in a text that were found before. */
-  known(text: string): readonly Name[];
+  /** Counts for each name how often the messages to send contain it. */
+  markPresent(messages: readonly TrackedMessage[]): void;
   file(path: string): Name;
 }
 
@@ -388,22 +394,10 @@ function createNames(): Names {
   const byHash = new Map<number, Name>();
   const files = new Map<string, Name>();
   const read: { readonly message: CountedMessage; readonly facts: readonly PartFacts[] }[] = [];
-  const create = (): Name => {
-    return {
-      within: "",
-      start: 0,
-      end: 0,
-      results: 0,
-      isUsed: false,
-      foundIn: undefined,
-      presentIn: undefined,
-      seenFor: undefined,
-    };
-  };
   const at = (hash: number): Name => {
     const known = byHash.get(hash);
     if (known !== undefined) return known;
-    const name = create();
+    const name = createName();
     byHash.set(hash, name);
     return name;
   };
@@ -413,7 +407,7 @@ function createNames(): Names {
     visitNames(path, (start, end, hash) => {
       if (end - start === path.length) name = at(hash);
     });
-    const found = name ?? create();
+    const found = name ?? createName();
     setText(found, path, { start: 0, end: path.length });
     files.set(path, found);
     return found;
@@ -437,22 +431,56 @@ function createNames(): Names {
     }
     return { part, names, path, edited, lines: undefined };
   };
+  const readFacts = (message: CountedMessage, index: number): readonly PartFacts[] => {
+    const known = read[index];
+    if (known?.message === message) return known.facts;
+    const facts = message.parts.map(readPart);
+    read[index] = { message, facts };
+    return facts;
+  };
   return {
-    in(message, index) {
-      const known = read[index];
-      if (known?.message === message) return known.facts;
-      const facts = message.parts.map(readPart);
-      read[index] = { message, facts };
-      return facts;
-    },
-    known(text) {
-      const found: Name[] = [];
-      visitNames(text, (_start, _end, hash) => {
-        const name = byHash.get(hash);
-        if (name !== undefined) found.push(name);
-      });
-      return found;
-    },
+    in: readFacts,
+    markPresent: createPresenceMarker((message, index) => findPresent(message, readFacts(message.original, index), at)),
     file,
+  };
+}
+
+/** Returns the names that a message to send contains, one list a text. */
+function findPresent(
+  { decisions, sent }: TrackedMessage,
+  read: readonly PartFacts[],
+  nameAt: (hash: number) => Name,
+): (readonly Name[])[] {
+  if (sent === undefined) return [];
+  return read.flatMap((facts, part) => {
+    const decision = decisions.get(part)?.decision;
+    if (decision === undefined) return [facts.names];
+    if (decision.action !== "replace") return [];
+    const found: Name[] = [];
+    visitNames(decision.text, (_start, _end, hash) => found.push(nameAt(hash)));
+    // A shortened input keeps its path.
+    return [found, decision.keeps === undefined ? [] : facts.names.slice(0, 1)];
+  });
+}
+
+/** Counts again only what has changed since the last digest. */
+function createPresenceMarker(
+  find: (message: TrackedMessage, index: number) => (readonly Name[])[],
+): Names["markPresent"] {
+  const marked: (Pick<TrackedMessage, "decisions" | "original"> & { readonly names: (readonly Name[])[] })[] = [];
+  const count = (groups: readonly (readonly Name[])[], sign: 1 | -1): void => {
+    for (const names of groups) for (const name of names) name.presentTimes += sign;
+  };
+  return (messages) => {
+    for (const { names } of marked.splice(messages.length)) count(names, -1);
+    for (const [index, message] of messages.entries()) {
+      const { decisions, original } = message;
+      const known = marked[index];
+      if (known?.decisions === decisions && known.original === original) continue;
+      if (known !== undefined) count(known.names, -1);
+      const names = find(message, index);
+      count(names, 1);
+      marked[index] = { decisions, original, names };
+    }
   };
 }
