@@ -84,7 +84,7 @@ describe("mcp", () => {
   });
 
   test("ten large results have a fair share each, and fit the tier together", { tags: ["deep"] }, async () => {
-    const { client: lines, results } = await callAtOnce(["mcp", "--format", "json"], (file) => ({
+    const { client: lines, results } = await callAtOnce(["mcp", "--format", "json", "--total", "100000"], (file) => ({
       name: "read_file",
       arguments: { path: `large-${file}.txt` },
     }));
@@ -103,7 +103,10 @@ describe("wrap", () => {
   let client: TestClient;
   const read = (paths: readonly string[]) =>
     Promise.all(paths.map((path) => client.call("read_text_file", { path: join(sandbox.cwd, path) })));
-  const wrapped = (): string[] => ["mcp", "wrap", "--format", "json", "--", process.execPath, filesystem, sandbox.cwd];
+  const wrapped = (...flags: string[]): string[] => [
+    ...["mcp", "wrap", "--format", "json", ...flags],
+    ...["--", process.execPath, filesystem, sandbox.cwd],
+  ];
   const isPage = ({ content }: ToolResult): boolean => content[0]!.text.startsWith('{"status"');
   beforeAll(async () => {
     client = await connect(sandbox, wrapped());
@@ -116,7 +119,7 @@ describe("wrap", () => {
   });
 
   test("ten large results have a fair share each, and fit the tier together", async () => {
-    const { client: lines, results } = await callAtOnce(wrapped(), (file) => ({
+    const { client: lines, results } = await callAtOnce(wrapped("--total", "100000"), (file) => ({
       name: "read_text_file",
       arguments: { path: join(sandbox.cwd, `large-${file}.txt`) },
     }));

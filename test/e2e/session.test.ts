@@ -119,7 +119,8 @@ test("a session without a call is not listed, and can be shown by its id", { tag
 test("a session of the server is listed, and shown with its ledger, work log and largest results", async () => {
   writeBig();
   sandbox.write("a.txt", "alpha\n");
-  await serve([readBig, ["read_file", { path: "a.txt" }], ["read_file", { path: "none.txt" }]]);
+  const calls: Called[] = [readBig, ["read_file", { path: "a.txt" }], ["read_file", { path: "none.txt" }]];
+  await serve(calls, ["--total", "100000"]);
 
   const { value: list } = await json(["list"]);
   const id = expect.stringMatching(/^mcp-project-[0-9a-f]{10}$/);
@@ -170,6 +171,18 @@ test("a session of the server is listed, and shown with its ledger, work log and
   expect((await sandbox.run(["session", "list"])).stdout).toMatch(
     /^session +started +last used +calls +left\nmcp-project-\S+ {2}\S+Z {2}\S+Z +3 +[\d,]+\n$/,
   );
+});
+
+test("a session without a total shows what was delivered, and no limit", async () => {
+  sandbox.write("a.txt", "alpha\n");
+  await serve([["read_file", { path: "a.txt" }]]);
+  const without = { remaining: "unlimited", available: "unlimited" };
+  expect((await json(["list"])).value).toEqual([expect.objectContaining({ calls: 1, ...without })]);
+  expect((await json(["show"])).value).toMatchObject({ total: "unlimited", ...without });
+  const { stdout } = await sandbox.call(["session", "show"]);
+  expect(stdout).toMatch(/\ntool results +\d+ of unlimited\n/);
+  expect(stdout).toMatch(/\nno total; \d+ delivered by tools\n/);
+  expect((await sandbox.call(["session", "list"])).stdout).toMatch(/ {2}1 +unlimited\n$/);
 });
 
 interface Report {
