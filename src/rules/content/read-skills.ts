@@ -7,13 +7,18 @@ import { agentTools, type Prompt, type Skill } from "../packs/index.ts";
 import { type ContentScope, listContent, readContentText, report } from "./content-files.ts";
 
 /** Reads the folders in `skills/`. Links in it are not followed: its files are copied into other folders. */
-export async function readSkills(scope: ContentScope, directory: string): Promise<Skill[]> {
+export async function readSkills(
+  scope: ContentScope,
+  directory: string,
+  isRead: (name: string) => boolean = () => true,
+): Promise<Skill[]> {
   if (lstatSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
   const yaml = await loadYaml();
   return listContent(scope, directory).flatMap((entry) => {
     const folder = join(directory, entry.name);
     const warn = (message: string, file = folder) =>
       report(scope, { file, severity: "warning", rule: "skill", message }) ?? [];
+    if (!isRead(entry.name)) return [];
     if (entry.isSymbolicLink()) return warn(linkedSkill);
     if (!entry.isDirectory()) return [];
     const files = Object.fromEntries(readSkillFiles(scope, folder, ""));
@@ -62,6 +67,27 @@ function readSkillFiles(scope: ContentScope, folder: string, prefix: string): [s
   });
 }
 
+/** Keys of a SKILL.md that only describe it. Others start programs or allow tools without a question, as `hooks`,
+ *  `allowed-tools` and `shell` do in Claude Code 2.1.327. The first five are those of agentskills.io/specification. */
+const harmlessKeys: readonly string[] = [
+  ...["name", "description", "license", "compatibility", "metadata"],
+  ...["argument-hint", "author", "disable-model-invocation", "tags", "user-invocable", "version", "when_to_use"],
+];
+
+/** Returns why a repository may not bring this skill: its text would act before a person or a model reads it. */
+export async function explainPowers({ files }: Skill): Promise<string | undefined> {
+  const { keys, body } = readFrontMatter(files["SKILL.md"] ?? "", await loadYaml());
+  const key = Object.keys(keys).find((each) => !harmlessKeys.includes(each));
+  if (key !== undefined) return `its key "${key}" could give it more rights`;
+  const program = findProgram(body);
+  return program === undefined ? undefined : `AI tools run ${program} before they ask`;
+}
+
+/** Returns a part of a text that AI tools run when they load the text. */
+function findProgram(text: string): string | undefined {
+  return /!`[^`\n]+`|^ *```!/m.exec(text)?.[0].trim();
+}
+
 /** Reads `commands/` or `agents/`: one file for each. Only the keys of `Prompt` are read, and a file with any other key is
  *  left out: in some tools such a key starts programs, or allows tools without a question. */
 export async function readPrompts(scope: ContentScope, directory: string, kind: Prompt["kind"]): Promise<Prompt[]> {
@@ -79,7 +105,7 @@ export async function readPrompts(scope: ContentScope, directory: string, kind: 
     if (description === "") return warn("it needs front matter with a description");
     const shape = readPromptKeys(keys, kind);
     if (typeof shape === "string") return warn(shape);
-    const program = kind === "command" ? /!`[^`\n]+`|^ *```!/m.exec(body)?.[0].trim() : undefined;
+    const program = kind === "command" ? findProgram(body) : undefined;
     if (program !== undefined)
       return warn(`AI tools run ${program} before they ask. Write what the agent should run as a sentence.`);
     return [{ kind, name: basename(entry.name, ".md"), description, body, ...shape }];

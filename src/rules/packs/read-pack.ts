@@ -76,7 +76,8 @@ export function readPack(
       ...skill,
       // Agents read a skill as it is, so only markers that mean something to Plimsoll are left out.
       files: { ...skill.files, "SKILL.md": prepareText(skill.files["SKILL.md"] ?? "").text },
-      ...(layer === "project" && { path: `.plimsoll/packs/${folder}/skills/${skill.name}/SKILL.md` }),
+      ...(layer === "project" &&
+        skill.path === undefined && { path: `.plimsoll/packs/${folder}/skills/${skill.name}/SKILL.md` }),
     })),
     prompts: source.prompts?.map((prompt) => ({ ...prompt, body: prepareText(prompt.body).text })),
   };
