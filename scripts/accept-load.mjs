@@ -5,6 +5,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { cpSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { acceptPrompts } from "./agents/accept-prompts.mjs";
 import { findClient } from "./agents/clients.mjs";
 import { countCanaries, firstRequest, writeProject } from "./agents/load-canaries.mjs";
 import { layouts } from "./agents/load-layouts.mjs";
@@ -61,6 +62,7 @@ for (const name of chosenClients) {
   }
   console.log(`${name} ${version}`);
   for (const layout of chosenLayouts) await acceptLayout(name, layout);
+  await acceptPrompts(name, { clients, check, runPlimsoll, readTree });
 }
 console.log(
   failures.length === 0

@@ -213,6 +213,7 @@ test("a configuration has these keys", () => {
     "on_drop",
     "company.source",
     "company.revision",
+    "skills",
     "context.max_tokens",
     "context.shares.project",
     "context.shares.fabric",

@@ -20,7 +20,7 @@ const frontPage = "index.md";
 /** The sidebar's order. A page that is not listed here appears after these, in a group named after its folder. */
 const knownGroups: Readonly<Record<string, readonly string[]>> = {
   "Start here": ["many-repositories.md", "long-sessions.md", "commands.md"],
-  "Files of AI tools": ["inject.md", "packs.md", "verbosity.md", "sync.md", "audit.md"],
+  "Files of AI tools": ["inject.md", "packs.md", "verbosity.md", "prompts.md", "sync.md", "audit.md"],
   Conversations: ["history.md", "integrations.md", "policies.md", "intake.md", "tokens.md"],
   Spending: ["bill.md", "spend.md", "billing.md"],
   Tools: ["session.md", "mcp.md", "plugins.md", "fleet.md"],

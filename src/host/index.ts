@@ -9,6 +9,7 @@ export {
   type OnDrop,
   type OnOverflow,
   onOverflows,
+  type SkillSource,
   type ToolBudget,
 } from "./config/config.ts";
 export {

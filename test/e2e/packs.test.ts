@@ -201,7 +201,7 @@ test("lint names the files of a pack that plimsoll does not read, and those that
     {
       ...{ file: ".plimsoll/packs/ours/pack.yaml", line: 1, severity: "warning", rule: "unused-file" },
       message: expect.stringMatching(
-        /^these files of the pack are not read: hook\.yaml, mcp\.yaml, resources\.yaml, tips\.md, tools\.yaml\. .*pack\.yaml, .*skills\/\.$/,
+        /^these files of the pack are not read: hook\.yaml, mcp\.yaml, resources\.yaml, tips\.md, tools\.yaml\. .*pack\.yaml, .*skills\/, commands\/ and agents\/\.$/,
       ),
     },
   ]);

@@ -63,11 +63,12 @@ test("without company and markers there is nothing to do", async () => {
   expect(await sandbox.call(["sync"])).toEqual({
     code: 0,
     stderr: "",
-    stdout: "Nothing to sync: no company's packs are configured, and no pack has a sync:fetch marker.\n",
+    stdout: "Nothing to sync: no company's packs and no skills are configured, and no pack has a sync:fetch marker.\n",
   });
   expect(JSON.parse((await sandbox.call(["sync", "--json"])).stdout)).toEqual({
     company: null,
     texts: [],
+    skills: [],
     problems: [],
   });
   expect(existsSync(join(sandbox.home, ".cache"))).toBe(false);

@@ -238,7 +238,7 @@ async function runUninstall(
 ): Promise<CommandResult> {
   const dryRun = options["dry-run"] === true;
   const onlyKnown = options.tool !== undefined;
-  const known = onlyKnown ? engine.adapters : engine.everyAdapter;
+  const known = onlyKnown ? [...engine.adapters, ...(engine.served?.run ?? [])] : engine.everyAdapter;
   const results = await uninstallFiles({ ...engine, known, onlyKnown, env, dryRun });
   const shown = (path: string) => shownPath(path, cwd, env);
   for (const { problem } of results) if (problem !== undefined) output.problem(describeError(problem, shown));

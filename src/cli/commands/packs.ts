@@ -69,14 +69,16 @@ does.`,
 function renderList(packs: readonly ListedPack[], counter: string, style: Style): string {
   if (packs.length === 0) return "found no packs here";
   // Few projects have them.
-  const lists = (["globs", "skills"] as const).filter((key) => packs.some((pack) => pack[key].length > 0));
+  const lists = (["globs", "skills", "commands", "agents"] as const).filter((key) =>
+    packs.some((pack) => (pack[key] ?? []).length > 0),
+  );
   const rows = packs.map((pack) => [
     printable(pack.id),
     pack.used ? "yes" : "no",
     pack.layer,
     `${pack.weight}${pack.base ? " base" : ""}`,
     ...[pack.tokens.core, pack.tokens.detail, pack.tokens.extended].map(formatNumber),
-    ...(["overlaps", ...lists] as const).map((key) => printable(pack[key].join(", "))),
+    ...(["overlaps", ...lists] as const).map((key) => printable((pack[key] ?? []).join(", "))),
     printable(pack.why),
   ]);
   const headings = ["pack", "used", "layer", "weight", "core", "detail", "extended", "overlaps", ...lists, "why"];
@@ -219,6 +221,8 @@ function renderPack(pack: ShownPack, style: Style): string {
     ["overlaps", pack.overlaps.join(", ")],
     ["globs", [...pack.globs, ...(pack.nested ? ["nested"] : [])].join(", ")],
     ["skills", pack.skills.join(", ")],
+    ["commands", (pack.commands ?? []).join(", ")],
+    ["agents", (pack.agents ?? []).join(", ")],
     [
       "versions",
       Object.entries(pack.versions)

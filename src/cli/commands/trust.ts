@@ -23,8 +23,8 @@ export const trustCommand: Command = defineCommand({
     yes: { summary: "do not ask" },
   },
   details: `Some settings of a project can start a program, read files outside of it, reach the network or change
-prices: company, prices, allow, guard and run in its configuration, addresses of sync:fetch in its packs, and in
-nebulas the model and permissions of agents and a working directory outside of the project. They have no effect
+prices: company, skills, prices, allow, guard and run in its configuration, addresses of sync:fetch in its packs,
+and in nebulas the model and permissions of agents and a working directory outside of the project. They have no effect
 until you trust them.
 This command shows them and records the project's path and a hash of each setting in
 $XDG_STATE_HOME/plimsoll/trust.json (~/.local/state by default). If a setting changes, you are asked again. On a

@@ -75,8 +75,11 @@ function adapterRows(
   options: RowOptions,
 ): AdapterRow[] {
   return adapters.flatMap((adapter) => {
+    // The commands of a tool that reads this adapter's file have no row of their own.
+    const isServed = ({ kind, adapters: [first] }: TargetResult) =>
+      kind === "skill" && first !== undefined && !adapters.includes(first) && adapter.reads.includes(first.id);
     const own = results.filter((each) =>
-      "adapters" in each ? each.adapters.includes(adapter) : each.adapter === adapter,
+      "adapters" in each ? each.adapters.includes(adapter) || isServed(each) : each.adapter === adapter,
     );
     // In a project, Codex has skills but no file of its own: the row of AGENTS.md is about it.
     return own.some(isBlock) ? [createRow(adapter, own, options)] : [];

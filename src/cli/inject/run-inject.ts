@@ -175,18 +175,34 @@ function tellAbsent({ adapters, places: { scope } }: Prepared["engine"], { outpu
 
 /** Scoped rules and skills belong to a project: Claude Code and Kiro do not load scoped rules from HOME. */
 function tellUnscoped(packs: Prepared["engine"]["packs"], output: Output): void {
-  for (const key of ["globs", "skills"] as const) {
-    const ids = packs.filter((pack) => pack[key].length > 0).map(({ id }) => id);
+  for (const key of ["globs", "skills", "commands", "agents"] as const) {
+    const ids = packs
+      .filter((pack) => (key === "globs" ? pack.globs : listNamed(pack, key)).length > 0)
+      .map(({ id }) => id);
     const effect = key === "globs" ? "every session loads the whole pack" : "they are not installed";
     if (ids.length > 0) output.note(`with --global, the ${key} of ${ids.join(", ")} have no effect: ${effect}`);
   }
 }
 
-/** A skill of a project's own pack has a path that the block names. Other skills are lost without a tool for them. */
-function tellLostSkills({ packs, adapters }: Prepared["engine"], output: Output): void {
-  if (adapters.some(({ skills }) => skills !== undefined)) return;
-  const ids = packs.filter(({ skills }) => skills.some(({ path }) => path === undefined)).map(({ id }) => id);
-  if (ids.length > 0) output.note(`no chosen tool loads skills, so the skills of ${ids.join(", ")} are not installed`);
+/** A skill of a project's own pack has a path that the block names. Other skills are lost without a tool for them, and so
+ *  are commands and agents. */
+function tellLostSkills({ packs, adapters, served }: Prepared["engine"], output: Output): void {
+  const tools = [...adapters, ...(served?.run ?? [])];
+  for (const key of ["skills", "commands", "agents"] as const) {
+    if (tools.some((adapter) => adapter[key] !== undefined)) continue;
+    const isLost = (pack: NamedPack) =>
+      key === "skills" ? pack.skills.some(({ path }) => path === undefined) : listNamed(pack, key).length > 0;
+    const ids = packs.filter(isLost).map(({ id }) => id);
+    if (ids.length > 0)
+      output.note(`no chosen tool loads ${key}, so the ${key} of ${ids.join(", ")} are not installed`);
+  }
+}
+
+type NamedPack = Prepared["engine"]["packs"][number];
+
+function listNamed(pack: NamedPack, key: "globs" | "skills" | "commands" | "agents"): readonly unknown[] {
+  if (key === "globs" || key === "skills") return pack[key];
+  return pack.prompts?.filter(({ kind }) => `${kind}s` === key) ?? [];
 }
 
 /** What messages about results need. */

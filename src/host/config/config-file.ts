@@ -43,6 +43,8 @@ const text = z.string().min(1);
 /** A page cannot be smaller. */
 const pageTokens = z.int().min(leastAllocation);
 const share = z.number().min(0).max(1);
+/** Below the repository, without a part that leads out of it. */
+const skillFolder = /^(?!\/)(?!(?:.*\/)?\.\.(?:\/|$))[^\\:]+$/;
 const budgets = z.record(
   text,
   z.union(
@@ -87,6 +89,20 @@ export const configSchema: z.ZodType<ConfigPart> = z
         revision: key(text, "Branch, tag or commit of a git URL."),
       }),
       "The company's layer of packs. A value replaces the lower file's value as a whole. In a project it needs trust.",
+    ),
+    skills: key(
+      z.array(
+        z.strictObject({
+          source: text.meta({ description: "Git URL, or directory of a git repository." }),
+          revision: key(text, "Branch, tag or commit. The default is the repository's default branch."),
+          path: key(
+            z.string().regex(skillFolder, "a folder of the repository, such as skills or ."),
+            "The folder that holds one folder for each skill. The default is skills.",
+          ),
+          only: key(z.array(text), "Names of the skills to take. The default is all."),
+        }),
+      ),
+      "Skills of git repositories. plimsoll sync pins them in the project. Fetching them needs trust.",
     ),
     context: key(
       z.strictObject({

@@ -22,6 +22,8 @@ export interface Config {
   readonly on_overflow: OnOverflow;
   readonly on_drop: OnDrop;
   readonly company?: { readonly source: string; readonly revision?: string | undefined } | undefined;
+  /** Skills of git repositories. `sync` pins them, `inject` installs the pinned copies. */
+  readonly skills: readonly SkillSource[];
   readonly context: {
     readonly max_tokens: number;
     readonly shares: { readonly project: number; readonly fabric: number; readonly prior_work: number };
@@ -62,6 +64,16 @@ export interface Config {
 
 /** The most that one AI tool gets. A number counts tokens. */
 export type ToolBudget = number | { readonly max_tokens: number } | { readonly max_bytes: number };
+
+/** A folder of skills in a git repository. */
+export interface SkillSource {
+  readonly source: string;
+  readonly revision?: string | undefined;
+  /** The folder with one folder for each skill. @default "skills" */
+  readonly path?: string | undefined;
+  /** Names of the skills to take. Absent: all. */
+  readonly only?: readonly string[] | undefined;
+}
 
 /** What a company sets for all of its projects, in `config.yaml` beside its packs. */
 export interface CompanyConfig {
@@ -104,6 +116,7 @@ export const defaultConfig: Config = {
   on_overflow: "drop",
   on_drop: "fail",
   company: undefined,
+  skills: [],
   context: { max_tokens: 10_000, shares: { project: 0.4, fabric: 0.4, prior_work: 0.2 } },
   nebula: { worktrees: false, worktree_copy: [] },
   session: {

@@ -23,6 +23,8 @@ interface Judged {
   readonly powerful: readonly PowerfulSetting[];
   /** The settings among them that nobody has trusted. They are ignored. */
   readonly leftOut: readonly PowerfulSetting[];
+  /** The repositories of skills that nobody has trusted. They are not fetched, and what is pinned is used. */
+  readonly unfetched: readonly PowerfulSetting[];
 }
 
 export interface LoadedConfig extends Judged {
@@ -47,10 +49,13 @@ export async function loadConfig(surroundings: Surroundings): Promise<LoadedConf
   for (const place of await findConfigFiles(surroundings)) layers.push(await readLayer(place));
   throwProblems(
     "invalid_config",
-    layers.flatMap(({ file, problems }) => problems.map((problem) => ({ ...problem, file }))),
+    layers.flatMap((layer) =>
+      [...layer.problems, ...findMisplaced(layer)].map((each) => ({ ...each, file: layer.file })),
+    ),
   );
   const project = layers.find(({ label }) => label === "project");
-  const judged = project === undefined ? { powerful: [], leftOut: [] } : await judgePowerful(project, surroundings);
+  const judged =
+    project === undefined ? { powerful: [], leftOut: [], unfetched: [] } : await judgePowerful(project, surroundings);
   const merged: Merged = { values: {}, sources: {} };
   mergeInto(merged, defaultConfig, () => "default");
   for (const layer of layers) {
@@ -75,6 +80,12 @@ export async function loadConfig(surroundings: Surroundings): Promise<LoadedConf
   return { values, sources: merged.sources, ...judged, ignoredStore };
 }
 
+/** Skills are files of a project. */
+function findMisplaced({ label, values, lineOf }: Layer): Layer["problems"] {
+  if (label === "project" || (values.skills ?? []).length === 0) return [];
+  return [{ line: lineOf(["skills"]), message: '"skills" works only in the configuration of a project' }];
+}
+
 /** Finds the project's powerful settings and the ignored ones. Without any, the record of trust is not read. */
 async function judgePowerful({ path, values, lineOf }: Layer, { cwd, env }: Surroundings): Promise<Judged> {
   // Keys that can start a program, read outside the project, or change costs. A project's values count only after
@@ -84,9 +95,10 @@ async function judgePowerful({ path, values, lineOf }: Layer, { cwd, env }: Surr
     const value: unknown = values[key as keyof ConfigPart];
     return typeof value === "object" ? Object.keys(value ?? {}).length > 0 : value !== undefined;
   });
-  if (keys.length === 0) return { powerful: [], leftOut: [] };
+  const skills = values.skills ?? [];
+  if (keys.length + skills.length === 0) return { powerful: [], leftOut: [], unfetched: [] };
   const place = { root: projectRoot(cwd, homeDirectory(env)), env };
-  const target = keys.includes("company") ? await companyTarget(values, place) : undefined;
+  const target = keys.includes("company") ? await findTarget(values.company, place) : undefined;
   const powerful = keys.map((key) =>
     powerfulSetting({
       root: place.root,
@@ -97,14 +109,27 @@ async function judgePowerful({ path, values, lineOf }: Layer, { cwd, env }: Surr
       target: key === "company" ? target : undefined,
     }),
   );
-  return { powerful, leftOut: await findUntrusted(powerful, place) };
+  const repositories: PowerfulSetting[] = [];
+  for (const [index, value] of skills.entries()) {
+    const found = await findTarget(value, place);
+    const line = lineOf(["skills", index]);
+    repositories.push(powerfulSetting({ root: place.root, file: path, line, key: "skills", value, target: found }));
+  }
+  return {
+    powerful: [...powerful, ...repositories],
+    leftOut: await findUntrusted(powerful, place),
+    unfetched: await findUntrusted(repositories, place),
+  };
 }
 
 /** The directory is trusted, not its name: a link in the repository could lead the name elsewhere tomorrow. */
-async function companyTarget({ company }: ConfigPart, place: ProjectPlace): Promise<string | undefined> {
-  if (company?.source === undefined) return undefined;
+async function findTarget(
+  named: { readonly source?: string | undefined; readonly revision?: string | undefined } | undefined,
+  place: ProjectPlace,
+): Promise<string | undefined> {
+  if (named?.source === undefined) return undefined;
   try {
-    const source = readCompanySource({ ...company, source: company.source }, place);
+    const source = readCompanySource({ ...named, source: named.source }, place);
     const path = source.kind === "directory" ? source.path : source.url;
     return isAbsolute(path) ? await followLinks(path) : undefined;
   } catch {
@@ -224,28 +249,28 @@ function joinInto(
 export type Company = NonNullable<Config["company"]>;
 
 /** Throws on a source or revision that git could take for something other than an address or a name. A relative directory
- *  starts from the root. */
+ *  starts from the root. `key` names the source in messages. */
 export function readCompanySource(
   { source, revision }: Company,
-  { root, env }: ProjectPlace,
+  { root, env, key = "company" }: ProjectPlace & { readonly key?: string | undefined },
 ):
   | { readonly kind: "directory"; readonly path: string }
   | { readonly kind: "git"; readonly url: string; readonly revision: string } {
-  refuseOption("source", source);
+  refuseOption(`${key}.source`, source);
   const helper = /^[\w+.-]+::/.exec(source)?.[0];
   if (helper !== undefined) {
-    throw new ContextError("invalid_config", `company.source "${source}" makes git run a helper, "${helper}"`, {
+    throw new ContextError("invalid_config", `${key}.source "${source}" makes git run a helper, "${helper}"`, {
       hint: `Use an address with ${gitProtocols.join(", ")}, or a directory.`,
     });
   }
-  if (revision !== undefined) refuseRevision(revision);
+  if (revision !== undefined) refuseRevision(`${key}.revision`, revision);
   // `scheme://…` or `host:path`. As in git, a host has no slash before the colon. A drive letter is not a host.
   if (/^[\w+.-]+:\/\//.test(source) || /^[^/\\:]{2,}:/.test(source)) {
-    if (/^file:/i.test(source)) refuseOwn(pathOfUrl(source), source, env);
-    return { kind: "git", url: checkScheme(source), revision: revision ?? "HEAD" };
+    if (/^file:/i.test(source)) refuseOwn(pathOfUrl(source), `${key}.source "${source}"`, env);
+    return { kind: "git", url: checkScheme(`${key}.source`, source), revision: revision ?? "HEAD" };
   }
   const path = resolve(root, source.replace(/^~(?=\/|$)/, homeDirectory(env)));
-  refuseOwn(path, source, env);
+  refuseOwn(path, `${key}.source "${source}"`, env);
   // Without a revision, the working tree is used with its current changes.
   const isRepository = () =>
     existsSync(join(path, ".git")) ||
@@ -254,16 +279,14 @@ export function readCompanySource(
 }
 
 /** A project's files must never include a person's own files, whoever asks for it and through whatever links. */
-function refuseOwn(path: string, source: string, env: Environment): void {
+function refuseOwn(path: string, named: string, env: Environment): void {
   const real = realPath(path);
   for (const own of [configDirectory(env), stateDirectory(env), cacheDirectory(env)]) {
     const realOwn = realPath(own);
     if (!isInside(real, realOwn) && !isInside(realOwn, real)) continue;
-    throw new ContextError(
-      "invalid_config",
-      `company.source "${source}" leads to your own files in ${own}, which no project may use`,
-      { hint: "Use a directory that holds only shared files." },
-    );
+    throw new ContextError("invalid_config", `${named} leads to your own files in ${own}, which no project may use`, {
+      hint: "Use a directory that holds only shared files.",
+    });
   }
 }
 
@@ -285,25 +308,25 @@ function pathOfUrl(url: string): string {
 
 function refuseOption(key: string, value: string): void {
   if (!value.startsWith("-")) return;
-  throw new ContextError("invalid_config", `company.${key} "${value}" starts with "-", like an option`, {
+  throw new ContextError("invalid_config", `${key} "${value}" starts with "-", like an option`, {
     hint: "Write a directory or an address, such as ./-packs.",
   });
 }
 
 /** Accepts a branch, tag or commit. Other forms that git understands (ranges, refspecs, `main~3`) are ambiguous
  *  here. */
-function refuseRevision(revision: string): void {
-  refuseOption("revision", revision);
+function refuseRevision(key: string, revision: string): void {
+  refuseOption(key, revision);
   if (/^[\w][\w./@+#-]*$/.test(revision) && !revision.includes("..") && !revision.includes("@{")) return;
-  throw new ContextError("invalid_config", `company.revision "${revision}" is not the name of a branch, tag or commit`);
+  throw new ContextError("invalid_config", `${key} "${revision}" is not the name of a branch, tag or commit`);
 }
 
-function checkScheme(url: string): string {
+function checkScheme(key: string, url: string): string {
   const scheme = /^([\w+.-]+):\/\//.exec(url)?.[1]?.toLowerCase();
   if (scheme === undefined || gitProtocols.includes(scheme)) return url;
   throw new ContextError(
     "invalid_config",
-    `company.source "${withoutPasswords(url)}" has the scheme ${scheme}, which is not supported`,
+    `${key} "${withoutPasswords(url)}" has the scheme ${scheme}, which is not supported`,
     {
       hint: `Use one of ${gitProtocols.join(", ")}, or a directory.`,
     },

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { verbosities } from "../../core/text/index.ts";
 import { onOverflows } from "../../host/index.ts";
 import type { AdapterFile } from "../content/load-content.ts";
+import { agentTools } from "../packs/index.ts";
 import { type Adapter, adapterValues, scopes } from "./adapter.ts";
 
 const text = z.string();
@@ -67,6 +68,23 @@ const skillsSchema = z.strictObject({
   ...dated("Where the fact comes from, the best source first."),
 });
 
+const promptsSchema = z.strictObject({
+  paths: z
+    .array(filled.regex(/^(?!~|\/)[^{}]*\{name\}[^{}/]*$/, "a path below the repository with {name} in its last part"))
+    .min(1)
+    .meta({ description: "The files that the tool reads, its own first. {name} stands for the name." }),
+  preamble: text.meta({
+    description:
+      "Front matter. {description}, {argument_hint} and {model} are quoted texts; {tools} and {other_tools} are the tool's words. A line without its value is left out.",
+  }),
+  tools: key(
+    z.strictObject(Object.fromEntries(agentTools.map((tool) => [tool, text.optional()]))),
+    "The tool's words for what an agent may use.",
+  ),
+  arguments: key(text, "What the tool writes for $ARGUMENTS, if it has another form."),
+  ...dated("Where the fact comes from, the best source first."),
+});
+
 const fileSchema = z
   .strictObject({
     id: z
@@ -108,6 +126,8 @@ const fileSchema = z
     imports: key(z.boolean(), "The tool follows @file lines."),
     nested: key(z.boolean(), "The tools also read a file of this name in the folders below the root."),
     skills: key(skillsSchema, "Where a project keeps the skills that the tool finds."),
+    commands: key(promptsSchema, "Where a project keeps the commands that a person starts by name."),
+    agents: key(promptsSchema, "Where a project keeps the agents that the tool gives tasks to."),
     rules: key(rulesSchema, "Where a project keeps rules that the tool loads only for some files."),
   })
   .meta({
@@ -142,6 +162,7 @@ function mergeAdapter(
   const { detect = below.detect, limits = below.limits, reads = below.reads, imports = below.imports } = file;
   const { verbosity = below.verbosity, on_overflow = below.onOverflow, export_path = below.exportPath } = file;
   const { nested = below.nested, rules = below.rules, skills = below.skills } = file;
+  const { commands = below.commands, agents = below.agents } = file;
   // The two keys are one setting: a budget in tokens must not be ignored because of a lower one in bytes.
   const hasBudget = file.max_tokens !== undefined || file.max_bytes !== undefined;
   const [main, ...others] = below.mcpConfigs;
@@ -160,6 +181,8 @@ function mergeAdapter(
     nested,
     rules,
     skills,
+    commands,
+    agents,
     verbosity,
     onOverflow: on_overflow,
     exportPath: export_path,

@@ -2,6 +2,7 @@
 
 import type { Verbosity } from "../../core/text/index.ts";
 import type { OnOverflow } from "../../host/index.ts";
+import type { AgentTool } from "../packs/index.ts";
 
 export interface Adapter {
   readonly id: string;
@@ -32,6 +33,10 @@ export interface Adapter {
   readonly rules?: ScopedRules | undefined;
   /** Where a project keeps the skills that the tool finds. */
   readonly skills?: SkillFolders | undefined;
+  /** Where a project keeps the commands that a person starts by name. */
+  readonly commands?: PromptFiles | undefined;
+  /** Where a project keeps the agents that the tool gives tasks to. */
+  readonly agents?: PromptFiles | undefined;
   /** Where the tool keeps its MCP servers, the main place first. */
   readonly mcpConfigs: readonly ConfigPlace[];
 }
@@ -76,6 +81,20 @@ export interface ScopedRules extends Dated {
 export interface SkillFolders extends Dated {
   /** The tool reads all of them. Plimsoll writes into the first, or into one that another tool of the run needs. */
   readonly paths: readonly string[];
+}
+
+/** One file for each command or agent. */
+export interface PromptFiles extends Dated {
+  /** `{name}` stands for its name. The tool reads all of them, and its own format is that of the first. Plimsoll writes
+   *  that one, or the first one of another tool of the run. */
+  readonly paths: readonly string[];
+  /** Front matter. `{description}`, `{argument_hint}` and `{model}` are quoted texts, `{tools}` and `{other_tools}` the
+   *  tool's words for what an agent may and may not use. A line whose placeholder has no value is left out. */
+  readonly preamble: string;
+  /** The tool's words for the tools of an agent. */
+  readonly tools?: Readonly<Partial<Record<AgentTool, string>>> | undefined;
+  /** What the tool writes for `$ARGUMENTS`, if it has another form. */
+  readonly arguments?: string | undefined;
 }
 
 /** The source of a fact about a tool. */

@@ -30,6 +30,35 @@ export async function chooseAdapters(adapters: readonly Adapter[], choice: Choic
       adapters.filter(({ id }) => id === "claude-code" || id === "agents-md");
 }
 
+/** Adapters of tools that read another adapter's file in a project, and keep commands or agents of their own there. */
+export interface Served {
+  readonly run: readonly Adapter[];
+  /** Those that the configuration chooses. */
+  readonly standing: readonly Adapter[];
+}
+
+/** Finds those that are named, or else in use. */
+export function findServed(
+  adapters: readonly Adapter[],
+  {
+    asked,
+    configured,
+    all,
+    places,
+  }: Pick<Choice, "all" | "places"> & {
+    readonly asked: readonly string[] | undefined;
+    readonly configured: readonly string[] | undefined;
+  },
+): Served {
+  if (places.scope === "global") return { run: [], standing: [] };
+  const hasFile = ({ targets }: Adapter) => targets.some(({ scope }) => scope === "project");
+  const served = adapters.filter((each) => (each.commands ?? each.agents) !== undefined && !hasFile(each));
+  const isUsed = ({ detect }: Adapter) =>
+    detect.some(({ path = "~" }) => !path.startsWith("~") && isThere(resolveTargetPath(path, places)));
+  const find = (ids: Choice["tools"]) => served.filter((each) => ids?.includes(each.id) ?? isUsed(each));
+  return { run: all ? [] : find(asked), standing: find(configured) };
+}
+
 /** Throws on an id that no tool has. */
 export function refuseUnknownTools(
   ids: readonly string[],

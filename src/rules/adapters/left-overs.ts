@@ -72,9 +72,16 @@ export interface LeftOverOptions extends FilePlanOptions {
 export async function listLeftOvers(options: LeftOverOptions, planned: readonly FileTarget[]): Promise<LeftOver[]> {
   const { adapters, standing, packs, standingPacks = packs, places, everyAdapter, tree } = options;
   const isOther = standingPacks.length > 0 && (standingPacks !== packs || standing !== adapters);
-  const kept = isOther ? (await planFiles(standing, { ...options, packs: standingPacks })).files : [];
+  const kept = isOther
+    ? (await planFiles(standing, { ...options, packs: standingPacks, served: listStanding(options) })).files
+    : [];
   const wanted = [...planned, ...kept];
   return findLeftOvers({ known: everyAdapter, wanted, places, tree, packs: [...packs, ...standingPacks] });
+}
+
+/** Returns what planning for the configuration needs instead of what this run has. */
+function listStanding({ served }: LeftOverOptions): FilePlanOptions["served"] {
+  return served && { run: served.standing, standing: served.standing };
 }
 
 async function findLeftOvers(options: SearchOptions): Promise<LeftOver[]> {
@@ -150,22 +157,27 @@ function listKnownFiles(
       return existsSync(path) && !isOtherProject(dirname(path), places.root);
     });
   const skills = findSkillFiles(known, options).map(({ adapter, target, ...skill }) => ({ adapter, target, skill }));
-  // Files in the tools' folders of rules that have the name of a rule for some pack.
-  const rules = known.flatMap((adapter) => {
-    if (adapter.rules === undefined) return [];
-    const folder = dirname(adapter.rules.path);
-    const [start = "", end = ""] = basename(adapter.rules.path).split("{id}");
-    let names: string[] = [];
-    try {
-      names = readdirSync(resolveTargetPath(folder, places)).sort();
-    } catch {
-      // Without the folder there are no rules.
-    }
-    return names
-      .filter((name) => name.startsWith(start) && name.endsWith(end))
-      .map((name) => ({ adapter, target: wholeFile(join(folder, name)) }));
+  const single = known.flatMap((adapter) => {
+    const [commands, agents] = [adapter.commands, adapter.agents].map((each) => each?.paths.slice(0, 1) ?? []);
+    const patterns = [...(adapter.rules === undefined ? [] : [adapter.rules.path]), ...commands!, ...agents!];
+    return patterns.flatMap((pattern) => listMatching(pattern, places).map((target) => ({ adapter, target })));
   });
-  return [...targets, ...nested, ...rules, ...skills];
+  return [...targets, ...nested, ...single, ...skills];
+}
+
+/** Returns the files that have the name of a rule, a command or an agent. */
+function listMatching(pattern: string, places: Places): AdapterTarget[] {
+  const folder = dirname(pattern);
+  const [start = "", end = ""] = basename(pattern).split(/\{\w+\}/);
+  let names: string[] = [];
+  try {
+    names = readdirSync(resolveTargetPath(folder, places)).sort();
+  } catch {
+    // Without the folder there are no files.
+  }
+  return names
+    .filter((name) => name.startsWith(start) && name.endsWith(end))
+    .map((name) => wholeFile(join(folder, name)));
 }
 
 /** Returns the real path. A link that leads nowhere keeps its own path. */

@@ -80,7 +80,7 @@ function findUnusedFiles({ layers, problems }: PacksContent): ContentProblem[] {
   return layers.flatMap(ownSources).flatMap(({ directory }) => {
     const unused = readdirSync(directory, { withFileTypes: true })
       .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
-      .filter((name) => !name.startsWith(".") && name !== "skills/")
+      .filter((name) => !name.startsWith(".") && !["skills/", "commands/", "agents/"].includes(name))
       // People explain a pack in these files.
       .filter((name) => !/^(readme|license|licence|changelog)\b/i.test(name))
       .filter((name) => !packFileNames.includes(name) && !packTextName.test(name))
@@ -88,7 +88,7 @@ function findUnusedFiles({ layers, problems }: PacksContent): ContentProblem[] {
       .sort();
     if (unused.length === 0) return [];
     const texts = "context.md, context.expanded.md, constraints.md, preamble.md, translations such as context.de.md";
-    const read = `Plimsoll reads ${packFileNames.join(", ")}, ${texts}, and skills/.`;
+    const read = `Plimsoll reads ${packFileNames.join(", ")}, ${texts}, skills/, commands/ and agents/.`;
     const message = `these files of the pack are not read: ${unused.join(", ")}. ${read}`;
     const file = join(directory, "pack.yaml");
     return [{ file, line: 1, severity: "warning" as const, rule: "unused-file", message }];

@@ -18,6 +18,7 @@ import {
 import { companyDirectory } from "../sync/company.ts";
 import { expandLayers } from "../sync/expand-layers.ts";
 import { pinFolder } from "../sync/fetched-texts.ts";
+import { addPinnedSkills } from "../sync/pinned-skills.ts";
 import type { Adapter, Scope } from "./adapter.ts";
 
 export interface LoadPacksOptions {
@@ -73,7 +74,12 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
     loadAdapterSchema: async () => (await import("./adapter-schema.ts")).adapterFileSchema,
   });
   const expanded = await expandLayers(content.packs, pinFolder(options.scope, options));
-  const merged = mergeLayers(expanded.layers, { language: options.language ?? config.language });
+  const fetched = await addPinnedSkills(expanded.layers, {
+    skills: options.scope === "project" ? config.skills : [],
+    folder: pinFolder("project", options),
+    line: findSource(["skills"], options.sources ?? {}).line ?? 1,
+  });
+  const merged = mergeLayers(fetched.layers, { language: options.language ?? config.language });
   const profiles = [...builtInProfiles, ...content.profiles];
   const isBroken = content.problems.some(({ severity }) => severity === "error");
   const profile = findProfile(options, { profiles, isBroken });
@@ -103,7 +109,7 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
     adapters: content.adapters,
     everyAdapter: content.everyAdapter,
     company: content.company,
-    problems: [...content.problems, ...warnings],
+    problems: [...content.problems, ...fetched.problems, ...warnings],
   };
 }
 

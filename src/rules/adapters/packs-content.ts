@@ -126,6 +126,9 @@ export interface ListedPack {
   readonly not_tools?: readonly string[] | undefined;
   /** Names of the skills that it brings. */
   readonly skills: readonly string[];
+  /** Names of its commands and agents. Absent if it has none. */
+  readonly commands?: readonly string[] | undefined;
+  readonly agents?: readonly string[] | undefined;
   readonly tokens: TierTokens;
   /** Whether inject writes it, before any budget. */
   readonly used: boolean;
@@ -138,6 +141,11 @@ export function describePack(
 ): ListedPack {
   const { id, name, layer, base, overlaps, globs, nested, tools, notTools: not_tools } = pack;
   const skills = pack.skills.map((skill) => skill.name);
+  const listPrompts = (kind: string) => {
+    const names = pack.prompts?.filter((each) => each.kind === kind).map((each) => each.name) ?? [];
+    return names.length === 0 ? undefined : names;
+  };
+  const [commands, agents] = [listPrompts("command"), listPrompts("agent")];
   const weight = profile.packs.find((each) => each.id === id)?.weight || pack.weight;
   // A preamble is core. Lists that inject renders (patterns, errors, courses) are not counted.
   const count = (tier: Tier) => {
@@ -145,7 +153,24 @@ export function describePack(
     return counter.count([...(tier === "core" ? [pack.preamble] : []), ...texts.map(({ text }) => text)].join(""));
   };
   const tokens = Object.fromEntries(tiers.map((tier) => [tier, count(tier)])) as unknown as TierTokens;
-  return { id, name, layer, weight, base, overlaps, globs, nested, tools, not_tools, skills, tokens, used, why };
+  return {
+    id,
+    name,
+    layer,
+    weight,
+    base,
+    overlaps,
+    globs,
+    nested,
+    tools,
+    not_tools,
+    skills,
+    commands,
+    agents,
+    tokens,
+    used,
+    why,
+  };
 }
 
 export type TierTokens = Readonly<Record<Tier, number>>;

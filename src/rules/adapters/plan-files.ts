@@ -7,6 +7,7 @@ import { followLinks, isOtherProject, readForeignBytes } from "../../host/index.
 import { isLimitOn, knownTools, type ToolFiles } from "../load-model/tool-files.ts";
 import { mayReach, nestedFolders, type Pack, trimPacks } from "../packs/index.ts";
 import type { Adapter, AdapterTarget, ScopedRules } from "./adapter.ts";
+import type { Served } from "./choose-adapters.ts";
 import type { DraftOptions } from "./draft-file.ts";
 import { type ChooseOptions, chooseHarmless, type HarmlessTargets } from "./harmless-targets.ts";
 import { planSkills, type SkillFile } from "./skills.ts";
@@ -23,7 +24,7 @@ import {
 } from "./targets.ts";
 
 /** `block`: a file that tools always load. `nested`: a file of the same name in a folder. `rule`: a file for the globs of
- *  one pack. `skill`: a file in the folder of a skill. */
+ *  one pack. `skill`: a file in the folder of a skill, or the file of a command or an agent. */
 export type FileKind = "block" | "nested" | "rule" | "skill";
 
 export interface PlannedFile extends FileTarget {
@@ -56,6 +57,7 @@ export interface FilePlanOptions extends ChooseOptions {
   readonly packs: readonly Pack[];
   /** Adapters that the configuration chooses, though not for this run. */
   readonly standing?: readonly Adapter[] | undefined;
+  readonly served?: Served | undefined;
   readonly force?: boolean | undefined;
   /** What blocks contain besides packs. */
   readonly content: DraftOptions["content"];

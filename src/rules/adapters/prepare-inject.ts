@@ -26,7 +26,7 @@ import type { ContentProblem } from "../content/load-content.ts";
 import { readNotes } from "../content/notes.ts";
 import { lonelyFolder, readProjectTree } from "../files/project-tree.ts";
 import type { Adapter, Scope } from "./adapter.ts";
-import { chooseAdapters, refuseUnknownTools } from "./choose-adapters.ts";
+import { chooseAdapters, findServed, refuseUnknownTools } from "./choose-adapters.ts";
 import type { EngineOptions } from "./engine.ts";
 import { embeddedAdapters, type LoadedPacks, type LoadPacksOptions, loadPacks } from "./load-packs.ts";
 import { type NamedPacks, refuseUnknownPacks, selectPacks } from "./packs-content.ts";
@@ -252,7 +252,7 @@ async function chooseTools(
   { tools, all = false, uninstall = false }: InjectChoice,
   { config, places, adapters }: Pick<StatusOptions, "places" | "adapters"> & { readonly config: Config },
   { env, output }: Caller,
-): Promise<Pick<StatusOptions, "adapters" | "standing" | "ids">> {
+): Promise<Pick<StatusOptions, "adapters" | "standing" | "served" | "ids">> {
   const asked = await chooseAdapters(adapters, { tools: tools ?? config.tools, all, places, env });
   // Content of --content may not know every tool of the configuration.
   const known = config.tools?.filter((id) => adapters.some((each) => each.id === id || each.reads.includes(id)));
@@ -260,9 +260,10 @@ async function chooseTools(
   const standing = isOwn
     ? await chooseAdapters(adapters, { tools: known, all: false, onlyInUse: true, places, env })
     : asked;
+  const served = findServed(adapters, { asked: tools ?? config.tools, configured: known, all, places });
   if (tools === undefined) {
     const ids = [...(config.tools ?? []), ...asked.map(({ id }) => id)];
-    return { adapters: asked, standing, ids };
+    return { adapters: asked, standing, served, ids };
   }
   // A tool that reads our block in another file needs no own file: it would load the block twice.
   const isServed = (id: string) => places.scope === "project" && !config.own_files.includes(id);
@@ -275,7 +276,7 @@ async function chooseTools(
   const ids = [...tools, ...chosen.map(({ id }) => id)];
   // Files of tools that were only found here make room for the choice of this run.
   const isReplaced = known === undefined && standing.every((each) => chosen.includes(each));
-  return { adapters: chosen, standing: isReplaced ? chosen : standing, ids };
+  return { adapters: chosen, standing: isReplaced ? chosen : standing, served, ids };
 }
 
 /** Loads the packs of the run, and those that it would use without the person's choice. */

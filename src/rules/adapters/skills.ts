@@ -1,12 +1,14 @@
-/** Skills of packs as folders of the tools. A skill is text: its files are copied, never made executable. The SKILL.md
- *  holds our ownership line and a list of the other files with their hashes, because a script cannot hold a marker. */
+/** Skills of packs as folders of the tools, and commands and agents as files. All are text: they are copied, never made
+ *  executable. The main file holds our ownership line, and that of a skill a list of the other files with their hashes,
+ *  because a script cannot hold a marker. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fromByteString, toByteString, wellFormed } from "../../core/text/index.ts";
 import { listForeign, type PlannedChange, readForeignBytes } from "../../host/index.ts";
 import { blockHash, readOwnership } from "../files/marked-block.ts";
-import { mayReach, type Pack, type Skill, trimPacks } from "../packs/index.ts";
-import type { Adapter, AdapterTarget } from "./adapter.ts";
+import { type AgentTool, agentTools, mayReach, type Pack, type Prompt, type Skill, trimPacks } from "../packs/index.ts";
+import type { Adapter, AdapterTarget, PromptFiles } from "./adapter.ts";
+import type { Served } from "./choose-adapters.ts";
 import { emptyDraft, type FileDraft } from "./draft-file.ts";
 import {
   explainRefusal,
@@ -18,7 +20,7 @@ import {
   wholeFile,
 } from "./targets.ts";
 
-/** One file of a skill in a folder of the tools. */
+/** One file of a skill in a folder of the tools, or the file of a command or an agent. */
 export interface SkillFile {
   /** Below the project's root. */
   readonly path: string;
@@ -27,8 +29,8 @@ export interface SkillFile {
   /** The hash of the file as an earlier run wrote it. Absent for SKILL.md, which holds its own hash. */
   readonly written?: string | undefined;
   readonly isMain: boolean;
-  /** The skill's name. */
-  readonly skill: string;
+  /** The skill's name. Absent for a command or an agent. */
+  readonly skill?: string | undefined;
   /** A person changed or wrote a file of the skill, so the others stay as they are too. */
   readonly isHeld: boolean;
   readonly pack: Pack;
@@ -40,37 +42,102 @@ interface SkillOptions {
   readonly places: Places;
   /** Other adapters of the project. They help to choose the folders, so a run for one tool adds no second copy. */
   readonly standing?: readonly Adapter[] | undefined;
+  readonly served?: Served | undefined;
   readonly force?: boolean | undefined;
 }
 
-/** Returns the files of all skills, each SKILL.md after the other files of its skill: a run that is killed in between
- *  finds its own files again. If two packs have a skill of the same name, the first pack's counts. */
+/** Returns the files of all skills, commands and agents, each SKILL.md after the other files of its skill: a run that is killed in between
+ *  finds its own files again. If two packs have one of the same name, the first pack's counts. */
 export function planSkills(adapters: readonly Adapter[], options: SkillOptions): SkillFile[] {
-  const { packs, places, standing = [], force } = options;
-  if (places.scope === "global" || !packs.some(({ skills }) => skills.length > 0)) return [];
-  const skills = new Map<string, { readonly skill: Skill; readonly pack: Pack }>();
-  for (const pack of trimPacks(packs, 0, "full").packs)
-    for (const skill of pack.skills) if (!skills.has(skill.name)) skills.set(skill.name, { skill, pack });
-  const folders = [...chooseFolders([...new Set([...adapters, ...standing])])]
-    .map(([folder, readers]) => ({ folder, readers: readers.filter((each) => adapters.includes(each)) }))
-    .filter(({ readers }) => readers.length > 0);
-  return folders.flatMap(({ folder, readers }) =>
-    [...skills.values()].flatMap(({ skill, pack }) => {
-      if (!readers.every(({ id }) => mayReach(pack, id))) return [];
-      const about = { pack, adapters: readers, skill: skill.name };
-      return planSkill(skill, { folder: join(folder, skill.name), places, force }).map((file) => ({
-        ...about,
-        ...file,
-      }));
-    }),
+  const { packs, places, standing = [], served = { run: [], standing: [] }, force } = options;
+  const hasAny = packs.some(({ skills, prompts = [] }) => skills.length + prompts.length > 0);
+  if (places.scope === "global" || !hasAny) return [];
+  const kept = trimPacks(packs, 0, "full").packs;
+  const skills = placeEach(kept, ({ skills }) => skills, {
+    folders: chooseFolders([...adapters, ...standing], "skills"),
+    adapters,
+  }).flatMap(({ item, path, ...about }) =>
+    planSkill(item, { folder: join(path, item.name), places, force }).map((file) => ({
+      ...about,
+      skill: item.name,
+      ...file,
+    })),
+  );
+  const prompts = (["command", "agent"] as const).flatMap((kind) =>
+    placeEach(kept, (pack) => pack.prompts?.filter((each) => each.kind === kind) ?? [], {
+      folders: chooseFolders([...adapters, ...standing, ...served.run, ...served.standing], `${kind}s`),
+      adapters: [...adapters, ...served.run],
+    }).map(({ item, path, owner, ...about }) => ({
+      ...about,
+      path: path.replace("{name}", item.name),
+      text: renderPrompt(item, owner[`${kind}s`]!, owner.id),
+      isMain: true,
+      isHeld: false,
+    })),
+  );
+  return [...skills, ...prompts];
+}
+
+/** Returns each skill, command or agent with each place that it goes to. */
+function placeEach<Item extends { readonly name: string }>(
+  packs: readonly Pack[],
+  list: (pack: Pack) => readonly Item[],
+  {
+    folders,
+    adapters,
+  }: { readonly folders: ReadonlyMap<string, readonly Adapter[]>; readonly adapters: readonly Adapter[] },
+): {
+  readonly item: Item;
+  readonly pack: Pack;
+  readonly path: string;
+  /** The adapter whose format the place has. */
+  readonly owner: Adapter;
+  readonly adapters: readonly Adapter[];
+}[] {
+  const items = new Map<string, { readonly item: Item; readonly pack: Pack }>();
+  for (const pack of packs)
+    for (const item of list(pack)) if (!items.has(item.name)) items.set(item.name, { item, pack });
+  return [...folders].flatMap(([path, [owner, ...others]]) => {
+    const readers = [owner!, ...others].filter((each) => adapters.includes(each));
+    if (readers.length === 0) return [];
+    return [...items.values()]
+      .filter(({ pack }) => readers.every(({ id }) => mayReach(pack, id)))
+      .map((each) => ({ ...each, path, owner: owner!, adapters: readers }));
+  });
+}
+
+/** Writes a command or an agent as a tool wants it. */
+function renderPrompt({ tools, models, body, ...prompt }: Prompt, form: PromptFiles, tool: string): string {
+  const quote = (text: string | undefined) => text && JSON.stringify(text);
+  const list = (all: readonly AgentTool[]) => tools && all.flatMap((each) => form.tools?.[each] ?? []).join(", ");
+  const values: Readonly<Record<string, string | undefined>> = {
+    name: prompt.name,
+    description: quote(prompt.description),
+    argument_hint: quote(prompt.argumentHint),
+    model: quote(models[tool]),
+    tools: list(tools ?? []),
+    other_tools: list(agentTools.filter((each) => tools?.includes(each) === false)),
+  };
+  const placeholder = /\{(\w+)\}/g;
+  const lines = form.preamble
+    .split("\n")
+    .filter((line) => [...line.matchAll(placeholder)].every(([, key]) => values[key!]))
+    .map((line) => line.replace(placeholder, (_, key: string) => values[key]!));
+  return (
+    lines.join("\n") + (form.arguments === undefined ? body : body.replaceAll("$ARGUMENTS", () => form.arguments!))
   );
 }
 
-/** Maps the folders that get the skills to the adapters that read them. It takes few folders, because a tool that finds
- *  a skill in two of them may list it twice. */
-function chooseFolders(adapters: readonly Adapter[]): ReadonlyMap<string, readonly Adapter[]> {
+/** Maps the folders that get the skills, or the paths of commands or agents, to the adapters that read them, the one
+ *  whose own place it is first. It takes few places, because a tool that finds a skill in two of them may list it
+ *  twice. */
+function chooseFolders(
+  all: readonly Adapter[],
+  kind: "skills" | "commands" | "agents",
+): ReadonlyMap<string, readonly Adapter[]> {
   const folders = new Map<string, readonly Adapter[]>();
-  const pathsOf = ({ skills }: Adapter) => skills?.paths ?? [];
+  const adapters = [...new Set(all)];
+  const pathsOf = (adapter: Adapter) => adapter[kind]?.paths ?? [];
   let open = adapters.filter((each) => pathsOf(each).length > 0).sort((a, b) => (a.id < b.id ? -1 : 1));
   while (open.length > 0) {
     const readersOf = (path: string) => open.filter((each) => pathsOf(each).includes(path));
@@ -79,7 +146,11 @@ function chooseFolders(adapters: readonly Adapter[]): ReadonlyMap<string, readon
     const [folder] = (forced === undefined ? open.flatMap(pathsOf) : pathsOf(forced)).toSorted(
       (a, b) => readersOf(b).length - readersOf(a).length,
     );
-    folders.set(folder!, readersOf(folder!));
+    const isOwn = (each: Adapter) => pathsOf(each)[0] === folder;
+    folders.set(
+      folder!,
+      readersOf(folder!).toSorted((a, b) => Number(isOwn(b)) - Number(isOwn(a))),
+    );
     open = open.filter((each) => !pathsOf(each).includes(folder!));
   }
   return folders;
@@ -238,6 +309,6 @@ function readOwn(path: string, places: Places): string | undefined {
 
 /** Returns the SKILL.md that an instruction file names for tools without skills. */
 export function skillPathFor(adapters: readonly Adapter[]): (skill: Skill) => string | undefined {
-  const [folder] = chooseFolders(adapters).keys();
+  const [folder] = chooseFolders(adapters, "skills").keys();
   return ({ name, path }) => (folder === undefined ? path : `${folder}/${name}/${mainName}`);
 }

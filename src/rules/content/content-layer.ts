@@ -1,22 +1,11 @@
 /** Reads one layer of content from its directory: packs/, profiles/ and adapters/. Loads yaml and zod only for files
  *  that need them. */
 
-import { type Dirent, lstatSync, realpathSync, type Stats, statSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { z } from "zod";
-import { closest, didYouMean, isPlainObject, oneLine } from "../../core/text/index.ts";
-import {
-  type CompanyConfig,
-  decodeText,
-  isInside,
-  listForeign,
-  loadYaml,
-  readForeign,
-  readKnownShape,
-  type ShapeName,
-  systemReason,
-  type YamlDocument,
-} from "../../host/index.ts";
+import { closest, didYouMean } from "../../core/text/index.ts";
+import { type CompanyConfig, loadYaml, readKnownShape, type ShapeName, type YamlDocument } from "../../host/index.ts";
 import {
   builtInProfiles,
   type ContentLayer,
@@ -28,9 +17,10 @@ import {
   type Profile,
   packFileNames,
   packTextName,
-  type Skill,
 } from "../packs/index.ts";
-import type { AdapterFile, ContentProblem, Severity } from "./load-content.ts";
+import { type ContentScope, listContent, readContentText, report, statContent } from "./content-files.ts";
+import type { AdapterFile, ContentProblem } from "./load-content.ts";
+import { readPrompts, readSkills } from "./read-skills.ts";
 
 export interface LayerContent<Adapter> {
   readonly sources: readonly PackSource[];
@@ -276,6 +266,10 @@ async function readPackFolder(
       createKind("learning", (schemas) => schemas.learningFileSchema),
     ),
     skills: names.includes("skills") ? await readSkills(scope, join(directory, "skills")) : [],
+    prompts: [
+      ...(names.includes("commands") ? await readPrompts(scope, join(directory, "commands"), "command") : []),
+      ...(names.includes("agents") ? await readPrompts(scope, join(directory, "agents"), "agent") : []),
+    ],
     directory,
   };
   await checkOtherFiles(scope, directory, names);
@@ -285,47 +279,6 @@ async function readPackFolder(
     report(scope, { file, line: document.lineOf([key]), severity: "warning", rule, message }),
   );
   return { source: createPackSource({ pack, ...rest }), file, line: document.lineOf(["id"]) };
-}
-
-/** Reads the folders in `skills/`. Links in it are not followed: its files are copied into other folders. */
-async function readSkills(scope: ContentScope, directory: string): Promise<Skill[]> {
-  if (lstatSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
-  const yaml = await loadYaml();
-  return listContent(scope, directory).flatMap((entry) => {
-    const folder = join(directory, entry.name);
-    const warn = (message: string, file = folder) =>
-      report(scope, { file, severity: "warning", rule: "skill", message }) ?? [];
-    if (entry.isSymbolicLink()) return warn(linkedSkill);
-    if (!entry.isDirectory()) return [];
-    const files = Object.fromEntries(readSkillFiles(scope, folder, ""));
-    const main = files["SKILL.md"];
-    if (main === undefined) return warn("has no SKILL.md, so it is not a skill");
-    if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(entry.name) || entry.name.length > 64)
-      return warn("is left out: the name of a skill has at most 64 lower-case letters, digits and single dashes");
-    const [, frontMatter = ""] = /^---\n([\s\S]*?)\n---(?:\n|$)/.exec(main) ?? [];
-    const { input } = yaml.readYaml(frontMatter);
-    const description = isPlainObject(input) && typeof input.description === "string" ? oneLine(input.description) : "";
-    if (description === "") {
-      return warn("the skill is left out: it needs front matter with a description", join(folder, "SKILL.md"));
-    }
-    return [{ name: entry.name, description, files }];
-  });
-}
-
-const linkedSkill = "is a link, and links in skills are not followed. Copy the files instead.";
-
-/** Returns the text files of a skill by their path. A file that is not text is left out with a warning. */
-function readSkillFiles(scope: ContentScope, folder: string, prefix: string): [string, string][] {
-  return listContent(scope, join(folder, prefix)).flatMap((entry): [string, string][] => {
-    const name = prefix === "" ? entry.name : `${prefix}/${entry.name}`;
-    const file = join(folder, name);
-    const warn = (message: string) => report(scope, { file, severity: "warning", rule: "skill", message }) ?? [];
-    if (entry.isSymbolicLink()) return warn(linkedSkill);
-    if (entry.isDirectory()) return readSkillFiles(scope, folder, name);
-    const own: ContentScope = { ...scope, problems: [] };
-    const text = readContentText(own, file);
-    return text === undefined ? warn(`is left out: ${own.problems[0]?.message}`) : [[name, text]];
-  });
 }
 
 /** Optional files of the format that no command uses. */
@@ -376,78 +329,6 @@ function reportOddities(
   }
 }
 
-// Reads the files of one content layer and collects their problems. A file that cannot be used never throws, so the
-// others are read too.
-
-/** One layer while it is being read. */
-interface ContentScope {
-  readonly directory: string;
-  /** The severity of an unknown key. */
-  readonly strictness: Severity;
-  /** The folder that links must not leave. People link their own files, but a repository must not read files
-   *  elsewhere. */
-  readonly within: string | undefined;
-  readonly problems: ContentProblem[];
-}
-
-/** No prompt can use larger files, and a mistake must not fill the memory. */
-const maxContentBytes = 5 * 1024 * 1024;
-
-/** Returns names in a fixed order, without hidden ones. A missing directory is empty. */
-function listContent(scope: ContentScope, directory: string): Dirent[] {
-  try {
-    if (lstatSync(directory, { throwIfNoEntry: false }) === undefined) return [];
-    if (leaves(scope, directory)) return [];
-    const entries = listForeign(directory, scope);
-    if (!Array.isArray(entries)) {
-      return report(scope, { file: directory, rule: "unreadable", message: entries.reason }) ?? [];
-    }
-    return entries.filter(({ name }) => !name.startsWith(".")).sort((a, b) => (a.name < b.name ? -1 : 1));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    report(scope, { file: directory, rule: "unreadable", message: systemReason(error) });
-    return [];
-  }
-}
-
-/** Returns the text with LF line ends and without a byte order mark, since it becomes part of another file. */
-function readContentText(scope: ContentScope, file: string): string | undefined {
-  const stats = statContent(scope, file);
-  if (stats === undefined) return undefined;
-  if (!stats.isFile()) {
-    const message = stats.isDirectory() ? "is a directory, not a file" : "is not a regular file";
-    return report(scope, { file, rule: "not-a-file", message });
-  }
-  if (stats.size > maxContentBytes) {
-    const limit = `Files above ${maxContentBytes} bytes (5 MB) are not read.`;
-    const message = `has ${stats.size} bytes. ${limit} Split it, or keep it out of the packs.`;
-    return report(scope, { file, rule: "too-large", message });
-  }
-  const bytes = readForeign(file, { within: scope.within, maxBytes: maxContentBytes });
-  if (!Buffer.isBuffer(bytes)) return report(scope, { file, rule: "unreadable", message: bytes.reason });
-  const read = decodeText(bytes);
-  if ("text" in read) return read.text.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
-  const line = Number(/in line (\d+)/.exec(read.reason)?.[1] ?? 1);
-  return report(scope, { file, line, rule: "not-text", message: read.reason });
-}
-
-/** Returns the stats of the path, with links followed. Reports a path that cannot be used and returns `undefined`. */
-function statContent(scope: ContentScope, path: string): Stats | undefined {
-  try {
-    return leaves(scope, path) ? undefined : statSync(path);
-  } catch (error) {
-    return report(scope, { file: path, rule: "unreadable", message: systemReason(error) });
-  }
-}
-
-/** Returns whether a path leads out of the layer, and reports it. */
-function leaves(scope: ContentScope, path: string): boolean {
-  if (scope.within === undefined || isInside(realpathSync(path), realpathSync(scope.within))) return false;
-  const message = "is a symbolic link out of the content directory. Copy the file instead.";
-  report(scope, { file: path, rule: "outside-link", message });
-  return true;
-}
-
 /** Checks a YAML file against its schema. Reports a file that cannot be used and returns `undefined` or no value. */
 async function readContentYaml<Value>(
   scope: ContentScope,
@@ -465,12 +346,4 @@ async function readContentYaml<Value>(
     report(scope, { file, line, rule, message, severity });
   }
   return document;
-}
-
-/** Returns `undefined`, so a reader can end with it. */
-function report(
-  scope: ContentScope,
-  { line = 1, severity = "error", ...rest }: Omit<ContentProblem, "line" | "severity"> & Partial<ContentProblem>,
-): undefined {
-  scope.problems.push({ line, severity, ...rest });
 }

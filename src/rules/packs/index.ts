@@ -9,6 +9,8 @@ export {
 export type { PackBudget } from "./lint-packs.ts";
 export { mergeLayers, type PackLayer } from "./merge-packs.ts";
 export {
+  type AgentTool,
+  agentTools,
   builtInProfiles,
   type ContentLayer,
   mayReach,
@@ -18,6 +20,7 @@ export {
   type PackSource,
   type PackWarning,
   type Profile,
+  type Prompt,
   type Skill,
 } from "./pack.ts";
 

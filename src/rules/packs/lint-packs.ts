@@ -165,7 +165,14 @@ function measure({ preamble, constraints, context }: Pack, verbosity: Verbosity,
 /** Checks every variant of every text, whatever the language of the run. */
 function lintTexts({ texts, directory, ...source }: PackSource): LintFinding[] {
   const findings: LintFinding[] = [];
-  const lists = [source.samples, source.knownErrors, source.learning, source.changelog, source.skills];
+  const lists = [
+    source.samples,
+    source.knownErrors,
+    source.learning,
+    source.changelog,
+    source.skills,
+    source.prompts ?? [],
+  ];
   // A pack may only add globs to the one below.
   const hasEntries = lists.some((list) => list.length > 0) || source.globs.length > 0;
   if (!hasEntries && Object.values(texts).every(isBlank)) {

@@ -70,6 +70,7 @@ function addToPack(base: Pack, added: Pack, position: AdditivePosition): Pack {
     knownErrors: mergeEntries(base.knownErrors, added.knownErrors, ({ id }) => id),
     learning: mergeEntries(base.learning, added.learning, ({ slug }) => slug),
     skills: mergeEntries(base.skills, added.skills, ({ name }) => name),
+    prompts: mergeEntries(base.prompts ?? [], added.prompts ?? [], ({ kind, name }) => `${kind}s/${name}`),
   };
 }
 

@@ -45,6 +45,7 @@ export interface PackSource {
   readonly knownErrors: readonly KnownError[];
   readonly learning: readonly Learning[];
   readonly skills: readonly Skill[];
+  readonly prompts?: readonly Prompt[] | undefined;
   readonly directory: string;
 }
 
@@ -94,6 +95,24 @@ export interface Skill {
   readonly path?: string | undefined;
 }
 
+/** A text with a name: a command that a person starts, or an agent that a tool gives a task to. */
+export interface Prompt {
+  readonly kind: "command" | "agent";
+  readonly name: string;
+  readonly description: string;
+  /** For commands: what a person may add, such as `[branch]`. */
+  readonly argumentHint?: string | undefined;
+  /** For agents: all that it may use. Absent: everything that the tool allows. */
+  readonly tools?: readonly AgentTool[] | undefined;
+  /** Maps ids of AI tools to models. */
+  readonly models: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** What an agent may do, in words that every tool has a name for. */
+export const agentTools = ["read", "search", "edit", "execute", "web"] as const;
+export type AgentTool = (typeof agentTools)[number];
+
 /** A pack in one language, with its texts cut into tiers. */
 export interface Pack {
   readonly id: string;
@@ -127,6 +146,7 @@ export interface Pack {
   readonly knownErrors: readonly KnownError[];
   readonly learning: readonly Learning[];
   readonly skills: readonly Skill[];
+  readonly prompts?: readonly Prompt[] | undefined;
 }
 
 /** Returns whether a pack is meant for this AI tool. */

@@ -17,6 +17,7 @@ import type {
   PackSource,
   PackWarning,
   ProfilePack,
+  Prompt,
   Sample,
   Skill,
 } from "./pack.ts";
@@ -75,8 +76,10 @@ export function readPack(
       ...skill,
       // Agents read a skill as it is, so only markers that mean something to Plimsoll are left out.
       files: { ...skill.files, "SKILL.md": prepareText(skill.files["SKILL.md"] ?? "").text },
-      ...(layer === "project" && { path: `.plimsoll/packs/${folder}/skills/${skill.name}/SKILL.md` }),
+      ...(layer === "project" &&
+        skill.path === undefined && { path: `.plimsoll/packs/${folder}/skills/${skill.name}/SKILL.md` }),
     })),
+    prompts: source.prompts?.map((prompt) => ({ ...prompt, body: prepareText(prompt.body).text })),
   };
   return { pack, warnings: [context, constraints, preamble].flatMap(({ warnings }) => warnings) };
 }
@@ -156,11 +159,12 @@ export interface PackFolder {
   readonly knownErrors?: readonly KnownErrorEntry[] | undefined;
   readonly learning?: LearningFile | undefined;
   readonly skills?: readonly Skill[] | undefined;
+  readonly prompts?: readonly Prompt[] | undefined;
   readonly directory: string;
 }
 
 export function createPackSource(folder: PackFolder): PackSource {
-  const { pack, samples = [], knownErrors = [], learning: { journeys = [] } = {}, skills = [] } = folder;
+  const { pack, samples = [], knownErrors = [], learning: { journeys = [] } = {}, skills = [], prompts = [] } = folder;
   const { name = "", description = "", tags = [], weight = 0, base = false, additive = false } = pack;
   const { overlaps = [], detect = [], globs = [], nested = false, optional = false, profiles = [] } = pack;
   const { locales = {}, versions = {}, changelog = [] } = pack;
@@ -186,6 +190,7 @@ export function createPackSource(folder: PackFolder): PackSource {
     changelog,
     texts: folder.texts,
     skills,
+    ...(prompts.length > 0 && { prompts }),
     samples: samples.map(({ label, id = label, url = "", description = "", tags = [], inject = false }) => ({
       id,
       label,

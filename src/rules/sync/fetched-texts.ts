@@ -1,5 +1,5 @@
-/** The texts for fetch markers, pinned beside the packs: `fetched/` holds one file for each text, and `index.json` with
- *  source, hash and date. People commit the folder, so every machine injects the same bytes, online or not. */
+/** The texts for fetch markers and the skills of repositories, pinned beside the packs: `fetched/` holds one file for each
+ *  text and one folder for each skill, and `index.json` with source, hash and date. People commit the folder, so every machine injects the same bytes, online or not. */
 
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -59,6 +59,17 @@ export interface Pin {
   readonly fetched: string;
 }
 
+/** A skill of a repository in the index. */
+export interface SkillPin {
+  readonly name: string;
+  readonly source: string;
+  readonly revision: string;
+  readonly path: string;
+  readonly commit: string;
+  /** Of all files, with LF line ends. */
+  readonly sha256: string;
+}
+
 export interface PinnedText {
   readonly pin: Pin;
   readonly text: string;
@@ -89,12 +100,14 @@ export interface Pins {
   change(change: {
     readonly added: readonly Pin[];
     readonly wanted?: readonly FetchKey[] | undefined;
+    /** Instead of the skills that the index names. */
+    readonly skills?: readonly SkillPin[] | undefined;
   }): Promise<string | undefined>;
 }
 
 /** Opens the pinned texts of a folder. Reads the index now and each text once. */
 export async function openPins(folder: PinFolder): Promise<Pins> {
-  const index = await readIndex(folder);
+  const index = await readPinIndex(folder);
   const found = new Map<string, Promise<FoundPin>>();
   return {
     async find(key) {
@@ -131,30 +144,36 @@ async function readPinned(folder: PinFolder, pin: Pin): Promise<FoundPin> {
 }
 
 /** A missing index is empty. */
-async function readIndex(
+export async function readPinIndex(
   folder: PinFolder,
-): Promise<{ readonly pins: readonly Pin[] } | { readonly file: string; readonly reason: string }> {
+): Promise<
+  | { readonly pins: readonly Pin[]; readonly skills: readonly SkillPin[] }
+  | { readonly file: string; readonly reason: string }
+> {
   const file = join(folder.directory, "fetched", indexName);
   const read = await readOwn(folder, indexName);
-  if (read === undefined) return { pins: [] };
+  if (read === undefined) return { pins: [], skills: [] };
   if ("reason" in read) return { file, reason: read.reason };
-  const pins = parseIndex(read.text);
-  if (pins !== undefined) return { pins };
-  return { file, reason: "is damaged, so no fetched text can be used. Run `plimsoll sync` to write it again" };
+  const index = readJson(read.text, isIndex);
+  if (index !== undefined) return { pins: index.texts, skills: index.skills ?? [] };
+  return { file, reason: "is damaged, so nothing that was fetched can be used. Run `plimsoll sync` to write it again" };
 }
 
-const isIndex = objectOf({
-  texts: listOf(
-    objectOf(
-      { file: isText, url: isText, format: isText, sha256: isText, fetched: isTime },
-      { selector: isText, max_lines: isWhole, max_tokens: isWhole },
+const isIndex = objectOf(
+  {
+    texts: listOf(
+      objectOf(
+        { file: isText, url: isText, format: isText, sha256: isText, fetched: isTime },
+        { selector: isText, max_lines: isWhole, max_tokens: isWhole },
+      ),
     ),
-  ),
-});
-
-function parseIndex(text: string): readonly Pin[] | undefined {
-  return readJson(text, isIndex)?.texts;
-}
+  },
+  {
+    skills: listOf(
+      objectOf({ name: isText, source: isText, revision: isText, path: isText, commit: isText, sha256: isText }),
+    ),
+  },
+);
 
 /** Reads a file of the folder with LF line ends. Returns `undefined` if there is none. A link is refused: it could show
  *  another file of the machine. */
@@ -195,7 +214,7 @@ export function pinnedName({ url, format, selector }: FetchKey): string {
   return `${words || "text"}-${hashText(key).slice(0, 8)}.md`;
 }
 
-function hashText(text: string): string {
+export function hashText(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
@@ -213,20 +232,25 @@ export function fitToMarker(text: string, { maxLines, maxTokens }: TextLimits): 
 
 async function changeIndex(
   folder: PinFolder,
-  { added, wanted }: Parameters<Pins["change"]>[0],
+  { added, wanted, skills }: Parameters<Pins["change"]>[0],
 ): Promise<string | undefined> {
-  const index = await readIndex(folder);
+  const index = await readPinIndex(folder);
   const isDamaged = "reason" in index;
   const names = wanted && new Set(wanted.map(pinnedName));
   const isUnwanted = ({ file }: Pin) => names?.has(file) === false;
   const unwanted = isDamaged ? [] : index.pins.filter(isUnwanted);
-  if (!isDamaged && added.length === 0 && unwanted.length === 0) return undefined;
+  const isSame = skills === undefined || (!isDamaged && JSON.stringify(skills) === JSON.stringify(index.skills));
+  if (!isDamaged && added.length === 0 && unwanted.length === 0 && isSame) return undefined;
   const problem = await writeOwn(folder, indexName, (current) => {
-    const before = parseIndex(Buffer.from(current ?? "", "latin1").toString()) ?? [];
-    const kept = before.filter((pin) => !isUnwanted(pin) && added.every(({ file }) => file !== pin.file));
+    const before = readJson(Buffer.from(current ?? "", "latin1").toString(), isIndex);
+    const kept = (before?.texts ?? []).filter(
+      (pin) => !isUnwanted(pin) && added.every(({ file }) => file !== pin.file),
+    );
     const texts = [...kept, ...added].sort((a, b) => (a.file < b.file ? -1 : 1));
-    // Without texts there is no index.
-    return texts.length === 0 ? undefined : toByteString(`${JSON.stringify({ texts }, null, 2)}\n`);
+    const pinned = skills ?? before?.skills ?? [];
+    // Without texts and skills there is no index.
+    if (texts.length + pinned.length === 0) return undefined;
+    return toByteString(`${JSON.stringify({ texts, ...(pinned.length > 0 && { skills: pinned }) }, null, 2)}\n`);
   });
   if (problem !== undefined) return problem;
   for (const pin of unwanted) {
@@ -236,7 +260,8 @@ async function changeIndex(
   return undefined;
 }
 
-async function writeOwn(
+/** Changes a file of the folder. Returns the problem if it fails. */
+export async function writeOwn(
   { directory, root, env }: PinFolder,
   name: string,
   change: (current: string | undefined) => string | undefined,

@@ -25,6 +25,7 @@ import {
   pinnedName,
   type TextLimits,
 } from "./fetched-texts.ts";
+import { type SkillSync, type SyncSkillsOptions, syncSkills } from "./sync-skills.ts";
 import { untrustedFetches } from "./trusted-fetches.ts";
 
 export interface SyncOptions {
@@ -43,11 +44,16 @@ export interface SyncOptions {
   /** Also fetches from machines in this network. */
   readonly allowPrivate?: boolean | undefined;
   readonly progress?: ((text: string) => void) | undefined;
+  /** What becomes of skills. With `check`, nothing else is looked up. @default "missing" */
+  readonly skillMode?: SyncSkillsOptions["mode"] | undefined;
+  /** Leaves skills as they are. */
+  readonly skipsSkills?: boolean | undefined;
 }
 
 export interface SyncReport {
   readonly company: CompanySync | undefined;
   readonly texts: readonly TextSync[];
+  readonly skills: readonly SkillSync[];
   /** Addresses of the project's packs that nobody has trusted. They were not fetched. */
   readonly leftOut: readonly PowerfulSetting[];
   /** Mistakes in the packs and in their markers. */
@@ -56,6 +62,18 @@ export interface SyncReport {
 
 /** A failure never stops the rest: each result has its own status. */
 export async function sync(options: SyncOptions): Promise<SyncReport> {
+  const { skillMode: mode = "missing", config, env, allowPrivate, progress } = options;
+  const folder = pinFolder("project", options);
+  const look = () =>
+    options.skipsSkills === true
+      ? []
+      : syncSkills({ skills: config.skills, folder, env, mode, allowPrivate, progress });
+  if (mode === "check") return { company: undefined, texts: [], skills: await look(), leftOut: [], problems: [] };
+  const report = await syncPacks(options);
+  return { ...report, skills: await look() };
+}
+
+async function syncPacks(options: SyncOptions): Promise<Omit<SyncReport, "skills">> {
   const { config, force, allowPrivate, progress, contentDirectory } = options;
   if (config.company !== undefined)
     progress?.(`fetching the company's packs from ${withoutPasswords(config.company.source)}`);
