@@ -21,7 +21,7 @@ export {
   type FileChange,
   type PlannedChange,
 } from "./files/change-file.ts";
-export { listRuns, type RecordedRun, recordChanges } from "./files/change-journal.ts";
+export { listRuns, type RecordedRun, recordChanges, withJournal } from "./files/change-journal.ts";
 export type { CountReport } from "./files/count-files.ts";
 export {
   hasRepository,

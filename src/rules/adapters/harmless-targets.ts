@@ -33,6 +33,8 @@ interface HarmlessOptions extends ChooseOptions {
     targets: readonly FileTarget[],
     options: Pick<HarmlessOptions, "places" | "readOwn">,
   ): ReadonlyMap<FileTarget, FileTarget>;
+  /** Whether the block of `other` has all that the tools of `target` should get. */
+  mayReplace?: ((other: FileTarget, target: FileTarget) => boolean) | undefined;
 }
 
 /** Returns the files of these adapters without those that hide text of people from a tool. */
@@ -81,8 +83,20 @@ async function dropHarmful(
   });
   const dropped: FileTarget[] = [];
   const losses: LoadFault[] = [];
+  const listLeft = () => [...holders].filter(([, target]) => !dropped.includes(target) && !imports.has(target));
+  for (const [holder, target] of listLeft()) {
+    if (options.mayReplace === undefined || holder.ownText !== undefined) continue;
+    const others = listLeft().filter(([other]) => other !== holder);
+    const { faults, servedBy } = await find(others.map(([other]) => other));
+    const isServed = target.adapters.every(({ id }) => {
+      const other = others.find(([{ realPath }]) => realPath === servedBy.get(id))?.[1];
+      const isAlone = other !== undefined && faults.every(({ tool }) => tool !== id);
+      return isAlone && options.mayReplace?.(other, target) === true;
+    });
+    if (isServed) dropped.push(target);
+  }
   for (;;) {
-    const left = [...holders].filter(([, target]) => !dropped.includes(target) && !imports.has(target));
+    const left = listLeft();
     const { faults, servedBy } = await find(left.map(([holder]) => holder));
     const loss = faults.find(({ isLoss, by }) => isLoss && left.some(([, { names }]) => names.includes(by ?? "")));
     const harmful = left.find(([{ ownText }, { names }]) => ownText === undefined && names.includes(loss?.by ?? ""));

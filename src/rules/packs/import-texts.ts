@@ -277,9 +277,12 @@ function continuesList(open: readonly TextLine[], lines: readonly TextLine[], bl
   return next !== undefined && /^(?: {2}|\t)/.test(next.text);
 }
 
-/** The block has a title of level 1, so a pack's headings start at level 2. */
-export function renderParts(parts: readonly TextPart[]): string {
-  const shift = parts.some(({ level }) => level === 1) ? 1 : 0;
+/** The block usually has a title of level 1, so a pack's headings start at level 2. */
+export function renderParts(
+  parts: readonly TextPart[],
+  { keepLevels = false }: { readonly keepLevels?: boolean } = {},
+): string {
+  const shift = !keepLevels && parts.some(({ level }) => level === 1) ? 1 : 0;
   const texts = parts.map(({ level, text, isAfterBlank }, index) => {
     const line = level === undefined ? text : `${"#".repeat(Math.min(6, level + shift))} ${text}`.trimEnd();
     return `${index > 0 && isAfterBlank ? "\n" : ""}${line}\n`;
