@@ -1,6 +1,6 @@
 /** The built command on repositories as people have them: `import --move` makes no tool load more, loses no text and
  *  repeats none, and `undo` gives everything back. */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,6 +22,12 @@ afterEach(() => project.remove());
 function fill({ files, links = {} }: MoveRepository): void {
   for (const [path, text] of Object.entries(files)) project.write(path, text);
   for (const [path, target] of Object.entries(links)) symlinkSync(target, join(project.cwd, path));
+  // Files of folders are found by what git tracks.
+  for (const args of [
+    ["init", "-q"],
+    ["add", "-A"],
+  ])
+    execFileSync("git", args, { cwd: project.cwd, env: project.env });
 }
 
 /** Every entry with its bytes and permissions. */

@@ -76,9 +76,10 @@ export function findWorse(before: readonly LoadedTokens[], after: readonly Loade
 
 /** Says which tools load more only because they found files that another one hid. */
 export function explainUncovered(before: readonly LoadedTokens[], after: readonly LoadedTokens[]): string[] {
-  return after.flatMap(({ tool, folder, tokens, hidden }) => {
+  return after.flatMap(({ tool, folder, tokens, markers, hidden }) => {
     const earlier = before.find((each) => each.tool === tool && each.folder === folder);
-    if (earlier === undefined || hidden >= earlier.hidden || tokens <= earlier.tokens) return [];
+    const isMore = earlier !== undefined && tokens - markers > earlier.tokens - earlier.markers;
+    if (!isMore || hidden >= earlier.hidden) return [];
     return [`${tool} now loads files in ${printable(folder) || "."} that another file hid from it`];
   });
 }

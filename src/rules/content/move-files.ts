@@ -148,17 +148,21 @@ async function findReaders(
       const chain = await loadChain(tool, { reader, directory: join(root, folder), root: outer, imports });
       loadedIn.set(`${tool.id}\n${folder}`, new Set(chain.files.map(({ realPath }) => realPath)));
     }
+  const readRealPath = async (path: string) => {
+    const file = await reader.read(join(root, path));
+    return file !== undefined && "text" in file ? file.realPath : join(root, path);
+  };
   const found: LoadedInstructions[] = [];
   for (const file of files) {
-    const path = join(root, file.path);
-    const read = await reader.read(path);
-    const realPath = read !== undefined && "text" in read ? read.realPath : path;
+    const name = basename(file.path);
+    const [realPath, inRoot] = [await readRealPath(file.path), await readRealPath(name)];
     const doesLoad = (id: string) => loadedIn.get(`${id}\n${file.folder}`)?.has(realPath) === true;
+    // A tool that imports AGENTS.md in the root will read the others too, once the import is gone.
+    const willLoad = (id: string) =>
+      tools.some((tool) => tool.id === id && tool.otherwise?.includes(name)) && loadedIn.get(`${id}\n`)?.has(inRoot);
     const readers = writing.filter(({ id, targets, nested }) => {
-      const isTarget = targets.some(
-        (target) => target.scope === "project" && target.path === file.path.split("/").at(-1),
-      );
-      return doesLoad(id) || (nested === true && isTarget);
+      const isTarget = targets.some(({ scope, path }) => scope === "project" && path === name);
+      return doesLoad(id) || willLoad(id) || (nested === true && isTarget);
     });
     const served = writing.find(({ reads }) => reads.some(doesLoad));
     found.push({ ...file, readers: readers.map(({ id }) => id), servedBy: served?.id });
