@@ -14,10 +14,10 @@ export const initCommand: Command = defineCommand({
   },
   details: `Writes .plimsoll/config.yaml with the AI tools found here, or else with agents-md, and an empty pack for
 your rules unless there are packs. Built-in packs are used only if you choose them: with --packs, or at a terminal,
-where init asks. If the project has instruction files already, init offers to move their text into packs, as "plimsoll
-import --move" does. The files go to the root of the repository, or else to the current directory. Existing files are
-never changed. Editors with a YAML language server check the files against the schemas of the installed package, or
-else against copies in .plimsoll/schemas.`,
+where init asks. If the project has instruction files already, init offers to move their text into packs, as
+"plimsoll import --move" does; otherwise it changes no file that exists. The files go to the root of the repository, or
+else to the current directory. Editors with a YAML language server check the files against the schemas of the installed
+package, or else against copies in .plimsoll/schemas.`,
   examples: [
     { line: "plimsoll init", meaning: "set up this project" },
     { line: "plimsoll init --packs base,typescript", meaning: "set up, with two of the built-in packs" },

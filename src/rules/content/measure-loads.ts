@@ -58,10 +58,10 @@ function withoutMarkers(text: string): string {
   return text.replace(owned, "").replace(/^<!-- plimsoll:(?:start|end):.*-->\n?/gm, "");
 }
 
-/** Returns why a move made something worse: a tool loads more than before, apart from the markers around the text, or
- *  something twice. A tool may load files that another file hid from it before: people meant them for it. */
+/** Returns why a move made something worse: a tool loads more text than before, apart from the markers around it. A text
+ *  that it would load once more counts as more. A tool may load files that another file hid from it before: people meant them for it. */
 export function findWorse(before: readonly LoadedTokens[], after: readonly LoadedTokens[]): string | undefined {
-  for (const { tool, folder, tokens, markers, repeated, hidden } of after) {
+  for (const { tool, folder, tokens, markers, hidden } of after) {
     const earlier = before.find((each) => each.tool === tool && each.folder === folder);
     if (earlier === undefined || hidden < earlier.hidden) continue;
     const [text, textBefore] = [tokens - markers, earlier.tokens - earlier.markers];
@@ -69,7 +69,6 @@ export function findWorse(before: readonly LoadedTokens[], after: readonly Loade
     // A heading is needed twice if only some of the texts below it are for every tool.
     if (text > textBefore + 20 + textBefore / 50)
       return `${tool} would load ${tokens} tokens instead of ${earlier.tokens}${where}`;
-    if (repeated > earlier.repeated) return `${tool} would load ${repeated} tokens twice${where}`;
   }
   return undefined;
 }
