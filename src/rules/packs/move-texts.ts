@@ -5,9 +5,9 @@ import {
   type EarlierPack,
   type ImportedPack,
   type InstructionFile,
-  type ReadInstructions,
-  readInstructions,
-  readLines,
+  type ParsedInstructions,
+  parseInstructions,
+  readMarkdownLines,
   renderParts,
   splitParts,
   uniqueIds,
@@ -43,7 +43,7 @@ export interface MovedTexts {
 
 export function moveTexts(files: readonly LoadedInstructions[], options: MoveTextsOptions): MovedTexts {
   const paths = new Set(files.map(({ path }) => path));
-  const all = files.map((file) => ({ ...file, ...readInstructions(file, paths) }));
+  const all = files.map((file) => ({ ...file, ...parseInstructions(file, paths) }));
   const kept = all
     .filter(({ isWider }) => isWider)
     .map(({ path, notes }) => ({ path, reason: `stays, because a pack is loaded more often: ${notes[0]}` }));
@@ -82,7 +82,7 @@ export function moveTexts(files: readonly LoadedInstructions[], options: MoveTex
   return { packs, moved, kept };
 }
 
-type LoadedParts = ReadInstructions & LoadedInstructions;
+type LoadedParts = ParsedInstructions & LoadedInstructions;
 
 /** Removes what is only about the file: a title such as `# CLAUDE.md`, and the sentence that Claude Code writes under it.
  *  Marks titles that do not change what the text means, so that it is found under another title too. */
@@ -130,7 +130,7 @@ function collectTexts(files: readonly LoadedParts[], earlier: readonly EarlierPa
       texts.set(key, found);
     }
   };
-  for (const { text, globs, path } of earlier) add(splitParts(readLines(text)), globs, path);
+  for (const { text, globs, path } of earlier) add(splitParts(readMarkdownLines(text)), globs, path);
   for (const file of files) add(file.parts, file.globs, file.path, file);
   return {
     /** `sameAs` is where the text is, if this file's copy is not needed. */
