@@ -37,7 +37,9 @@ function isDirectory(path: string): boolean {
  *  that are not in `only`. */
 export async function removeEmptyFolders(path: string, root: string, only?: readonly string[]): Promise<void> {
   for (const folder of upward(dirname(path), root)) {
-    if (folder === root || only?.includes(folder) === false || !(await removeFolder(folder, root))) return;
+    if (folder === root || only?.includes(folder) === false) return;
+    // A killed run may have made only the outer folders.
+    if (isDirectory(folder) && !(await removeFolder(folder, root))) return;
   }
 }
 

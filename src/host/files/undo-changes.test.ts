@@ -143,6 +143,13 @@ test("a temporary file and a folder of a killed run go too", async () => {
   expect(existsSync(join(root, "new"))).toBe(false);
 });
 
+test("folders go too if a killed run made only the outer ones", async () => {
+  await record(() => put("outer/inner/a.md", "written\n"));
+  rmSync(join(root, "outer/inner"), { recursive: true });
+  await undo();
+  expect(readdirSync(root)).toEqual([]);
+});
+
 test("records nothing where nothing changes, and keeps the last 20 runs", async () => {
   writeFileSync(join(root, "a.md"), "same\n");
   await record(() => put("a.md", "same\n"));
