@@ -32,7 +32,7 @@ export {
   keptCopies,
   type PlannedChange,
 } from "./files/change-file.ts";
-export { listRuns, type RecordedRun, recordChanges } from "./files/change-journal.ts";
+export { listRuns, type RecordedRun, recordChanges, withJournal } from "./files/change-journal.ts";
 export type { CountReport } from "./files/count-files.ts";
 export {
   hasRepository,

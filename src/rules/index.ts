@@ -54,7 +54,8 @@ export function loadMcpInstall(): Promise<typeof import("./mcp-wire/run-install.
 
 export { injectionStatus, type TargetState } from "./adapters/status.ts";
 export { type ContentProblem, readEmbeddedContent } from "./content/load-content.ts";
-export type { LoadedTokens, MovePlan, MoveResult } from "./content/move-files.ts";
+export type { LoadedTokens } from "./content/measure-loads.ts";
+export type { MovePlan, MoveResult } from "./content/move-files.ts";
 export { addNote, clearNotes, readNotes } from "./content/notes.ts";
 export type { ImportResult, KeptTools } from "./content/write-imported.ts";
 export { markedBlock } from "./files/marked-block.ts";

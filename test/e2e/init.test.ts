@@ -110,11 +110,13 @@ describe("built-in packs", () => {
   });
 });
 
-test("where instruction files exist, init says that import turns them into packs", async () => {
+test("where instruction files exist, init says that import --move moves them into packs", async () => {
   sandbox.write("AGENTS.md", "# Rules\n\n- Use tabs.\n");
   sandbox.write("GEMINI.md", "- Use tabs.\n");
   const { stdout } = await sandbox.call(["init"]);
-  expect(stdout).toContain('\nAGENTS.md, GEMINI.md have rules already. "plimsoll import" turns them into packs.\n');
+  expect(stdout).toContain(
+    '\nAGENTS.md, GEMINI.md have rules already. "plimsoll import --move" moves them into packs, and "plimsoll undo" takes it back.\n',
+  );
 });
 
 test("--quiet prints errors only", async () => {

@@ -1,21 +1,16 @@
-import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
-import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
-import { chooseCounter, homeDirectory, loadConfig, projectRoot, renderTable, shownPath } from "../../host/index.ts";
+import { countNoun, printable } from "../../core/text/index.ts";
+import { homeDirectory, loadConfig, projectRoot, renderTable, shownPath } from "../../host/index.ts";
 import {
   embeddedAdapters,
   type ImportResult,
   type KeptTools,
-  type LoadedTokens,
   loadInstructions,
-  loadMoveFiles,
-  type MovePlan,
-  type MoveResult,
   readEmbeddedContent,
   readProjectTree,
 } from "../../rules/index.ts";
 import { loadImport } from "../../rules/packs/index.ts";
 import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
+import { runMove } from "../run-move.ts";
 
 export const importCommand: Command = defineCommand({
   arguments: [
@@ -34,10 +29,12 @@ of its pack. Plimsoll's own blocks are left out.
 Without --move, the files themselves are never changed. Packs that exist are not replaced without --force. If the
 project has no configuration, import writes .plimsoll/config.yaml with the AI tools of the files, so that you may
 delete the files.
-With --move, the text leaves the files and inject writes it back from the packs, so nothing is there twice. A text that
-only some tools loaded stays with them: its pack has tools or not_tools. Files that would be loaded more often as packs
-stay as they are. If a tool would load more than before (apart from the markers around the text), nothing is changed.
-"plimsoll undo" gives every file its earlier bytes. After a kill, run import --move again, or undo.`,
+With --move, the text leaves the files, and inject writes it back from the packs, so that nothing is there twice.
+A text that only some tools load stays with them: its pack has tools or not_tools. Files stay as they are if they
+import another one, are about a folder and repeat nothing, or would be loaded more often as packs. The configuration
+gets the tools, and a budget if it has none. If a tool would load more than before, apart from the markers around the
+text, nothing is changed. "plimsoll undo" gives every file its earlier bytes. After a kill, run import --move again, or
+undo.`,
   examples: [
     { line: "plimsoll import --dry-run", meaning: "see what would become of the files here" },
     { line: "plimsoll import", meaning: "write the packs" },
@@ -45,166 +42,65 @@ stay as they are. If a tool would load more than before (apart from the markers 
     { line: "plimsoll import CLAUDE.md services/api/AGENTS.md", meaning: "only these files" },
     { line: "plimsoll import --json | jq '.duplicates'", meaning: "the texts that were in several files" },
   ],
-  async run(call) {
-    const { cwd, env, output } = call;
-    if (call.options.move === true) return runMove(call);
-    const root = projectRoot(cwd, homeDirectory(env));
-    const { findInstructions, readInstructions } = await loadInstructions();
-    const adapters = embeddedAdapters();
-    const { files, leftOut, unreadable } =
-      call.arguments.length > 0
-        ? await readInstructions(call.arguments, { adapters, root, cwd })
-        : await findInstructions({ adapters, tree: await readProjectTree(root, env) });
-    for (const { path, reason } of leftOut) output.note(`${printable(path)} ${reason}`);
-    for (const { path, reason } of unreadable) output.problem(`${printable(path)} ${reason}. It was not imported.`);
-    const isPartial = unreadable.length > 0;
-    if (files.length === 0) {
-      const text = 'Found no instruction files of AI tools here. Name them: "plimsoll import FILE".';
-      return { json: { packs: [], duplicates: [], unreadable }, text: isPartial ? "" : text, failed: isPartial };
-    }
-    const { values: config } = await loadConfig({ cwd, env, projectOnly: true });
-    const takenIds = readEmbeddedContent().sources.map(({ id }) => id);
-    const { keepTools, readEarlierPacks, writePack } = await import("../../rules/content/write-imported.ts");
-    const earlier = await readEarlierPacks(root);
-    const packs = (await loadImport()).importTexts(files, { takenIds, earlier });
-    const writing = { root, cwd, env, dryRun: call.options["dry-run"] === true, force: call.options.force === true };
-    const results: ImportResult[] = [];
-    for (const pack of packs) results.push(await writePack(pack, writing));
-    const tools = await keepTools(results, { ...writing, configured: config.tools });
-    for (const { pack, problem } of results) {
-      for (const note of pack.notes) output.note(`${printable(pack.from)}: ${printable(note)}`);
-      if (problem !== undefined) output.problem(problem);
-    }
-    if (tools.problem !== undefined) output.problem(tools.problem);
-    const failed = [...results, tools].some(({ problem }) => problem !== undefined);
-    const duplicates = results.flatMap(({ pack }) => pack.duplicates.map((each) => ({ file: pack.from, ...each })));
-    const json = {
-      packs: results.map(({ pack: { id, from, globs, nested, text, notes }, state, directory }) => ({
-        id,
-        from,
-        state,
-        path: shownPath(directory, cwd, env),
-        lines: countLines(text),
-        globs,
-        nested,
-        notes,
-      })),
-      duplicates: duplicates.map(({ file, line, sameAs }) => ({
-        file,
-        line,
-        same_as: { file: sameAs.path, line: sameAs.line },
-      })),
-      ...(tools.config === undefined ? {} : { config: tools.config }),
-      unreadable,
-    };
-    const text = renderResults(results, duplicates, { call, tools, failed });
-    return { json, text, failed: failed || isPartial };
-  },
+  run: (call) => (call.options.move === true ? runMove(call) : writePacks(call)),
 });
 
 type ImportCall = Call<{ readonly "dry-run"?: boolean | undefined; readonly force?: boolean | undefined }>;
 
-/** Moves the text of the files into packs, in one step that `undo` takes back. */
-async function runMove(call: ImportCall): Promise<CommandResult> {
+/** Writes packs and leaves the files as they are. */
+async function writePacks(call: ImportCall): Promise<CommandResult> {
   const { cwd, env, output } = call;
   const root = projectRoot(cwd, homeDirectory(env));
-  const { applyMove, planMove, takeBackInterrupted } = await loadMoveFiles();
-  const dryRun = call.options["dry-run"] === true;
-  if (!dryRun && (await takeBackInterrupted(root, call))) {
-    output.note("took back an earlier import --move, which was interrupted");
+  const { findInstructions, readInstructions } = await loadInstructions();
+  const adapters = embeddedAdapters();
+  const { files, leftOut, unreadable } =
+    call.arguments.length > 0
+      ? await readInstructions(call.arguments, { adapters, root, cwd })
+      : await findInstructions({ adapters, tree: await readProjectTree(root, env) });
+  for (const { path, reason } of leftOut) output.note(`${printable(path)} ${reason}`);
+  for (const { path, reason } of unreadable) output.problem(`${printable(path)} ${reason}. It was not imported.`);
+  const isPartial = unreadable.length > 0;
+  if (files.length === 0) {
+    const text = 'Found no instruction files of AI tools here. Name them: "plimsoll import FILE".';
+    return { json: { packs: [], duplicates: [], unreadable }, text: isPartial ? "" : text, failed: isPartial };
   }
   const { values: config } = await loadConfig({ cwd, env, projectOnly: true });
-  const folder = join(root, ".plimsoll/packs");
-  const options = {
-    root,
-    tree: await readProjectTree(root, env),
-    adapters: embeddedAdapters(),
-    config,
-    takenIds: [
-      ...readEmbeddedContent().sources.map(({ id }) => id),
-      ...(existsSync(folder) ? readdirSync(folder) : []),
-    ],
-    named: call.arguments,
-    counter: await chooseCounter({ ...call, options: {} }, "auto", { config, quiet: true }),
-    force: call.options.force === true,
-  };
-  const plan = await planMove(options, call);
-  for (const { path, reason } of plan.kept) output.note(`${printable(path)} ${reason}`);
-  for (const { path, reason } of plan.unreadable) output.problem(`${printable(path)} ${reason}. It was not moved.`);
-  const failed = plan.unreadable.length > 0;
-  if (plan.moved.length === 0) {
-    return { json: renderMoveJson(plan, undefined), text: failed ? "" : "Found no rules to move here.", failed };
+  const takenIds = readEmbeddedContent().sources.map(({ id }) => id);
+  const { keepTools, readEarlierPacks, writePack } = await import("../../rules/content/write-imported.ts");
+  const earlier = await readEarlierPacks(root);
+  const packs = (await loadImport()).importTexts(files, { takenIds, earlier });
+  const writing = { root, cwd, env, dryRun: call.options["dry-run"] === true, force: call.options.force === true };
+  const results: ImportResult[] = [];
+  for (const pack of packs) results.push(await writePack(pack, writing));
+  const tools = await keepTools(results, { ...writing, configured: config.tools });
+  for (const { pack, problem } of results) {
+    for (const note of pack.notes) output.note(`${printable(pack.from)}: ${printable(note)}`);
+    if (problem !== undefined) output.problem(problem);
   }
-  const result = dryRun ? undefined : await applyMove(plan, options, call);
-  for (const { from, notes } of plan.packs)
-    for (const note of notes) output.note(`${printable(from)}: ${printable(note)}`);
-  for (const note of result?.notes ?? []) output.note(note);
-  return { json: renderMoveJson(plan, result), text: renderMove(plan, result, call), failed };
-}
-
-function renderMoveJson({ packs, moved, kept, tools, before, unreadable }: MovePlan, result: MoveResult | undefined) {
-  return {
-    packs: packs.map(({ id, from, globs, nested, tools, notTools }) => ({
+  if (tools.problem !== undefined) output.problem(tools.problem);
+  const failed = [...results, tools].some(({ problem }) => problem !== undefined);
+  const duplicates = results.flatMap(({ pack }) => pack.duplicates.map((each) => ({ file: pack.from, ...each })));
+  const json = {
+    packs: results.map(({ pack: { id, from, globs, nested, text, notes }, state, directory }) => ({
       id,
       from,
+      state,
+      path: shownPath(directory, cwd, env),
+      lines: countLines(text),
       globs,
       nested,
-      tools,
-      not_tools: notTools,
+      notes,
     })),
-    moved: moved.map(({ path }) => path),
-    kept,
-    tools,
-    tokens: pairLoads(before, result?.after),
+    duplicates: duplicates.map(({ file, line, sameAs }) => ({
+      file,
+      line,
+      same_as: { file: sameAs.path, line: sameAs.line },
+    })),
+    ...(tools.config === undefined ? {} : { config: tools.config }),
     unreadable,
   };
-}
-
-/** Returns the tools that load something, in each folder. */
-function pairLoads(before: readonly LoadedTokens[], after: readonly LoadedTokens[] | undefined) {
-  const isLoaded = ({ tokens }: LoadedTokens) => tokens > 0;
-  const keyOf = ({ tool, folder }: LoadedTokens) => `${folder}\n${tool}`;
-  const keys = new Set([...before, ...(after ?? [])].filter(isLoaded).map(keyOf));
-  return [...keys].map((key) => {
-    const [then, now] = [before, after].map((loads) => loads?.find((each) => keyOf(each) === key));
-    return {
-      tool: (then ?? now)!.tool,
-      folder: (then ?? now)!.folder,
-      before: then?.tokens ?? 0,
-      ...(after !== undefined && { after: now?.tokens ?? 0, twice: now?.repeated ?? 0 }),
-    };
-  });
-}
-
-function renderMove(plan: MovePlan, result: MoveResult | undefined, { output }: ImportCall): string {
-  const rows = plan.packs.map(({ id, from, globs, tools, notTools }) => {
-    const whom = tools?.join(", ") ?? (notTools === undefined ? "all" : `not ${notTools.join(", ")}`);
-    return [id, whom, `${from}${globs.length === 0 ? "" : ` (${globs.join(", ")})`}`];
-  });
-  const packs = renderTable([["pack", "for", "from"], ...rows], ["left", "left", "left"]);
-  const groups = new Map<string, string[]>();
-  for (const { tool, folder, before, after } of pairLoads(plan.before, result?.after)) {
-    const key = JSON.stringify([folder || ".", formatNumber(before), after === undefined ? "" : formatNumber(after)]);
-    groups.set(key, [...(groups.get(key) ?? []), tool]);
-  }
-  const loads = [...groups].map(([key, tools]) => {
-    const [folder, before, after] = JSON.parse(key) as string[];
-    return [before!, after!, folder!, tools.join(", ")];
-  });
-  const tokens = renderTable([["before", "after", "in", "tokens of"], ...loads], ["right", "right", "left", "left"]);
-  const files = plan.moved.map(({ path }) => printable(path)).join(", ");
-  const ending = [`moved the text of ${files}`, '"plimsoll undo" takes it back.'];
-  return [
-    output.style.dim(packs[0]!),
-    ...packs.slice(1),
-    "",
-    output.style.dim(tokens[0]!),
-    ...tokens.slice(1),
-    "",
-    ...(result === undefined
-      ? [`would move the text of ${files}`, "Nothing was written, because this was a dry run."]
-      : ending),
-  ].join("\n");
+  const text = renderResults(results, duplicates, { call, tools, failed });
+  return { json, text, failed: failed || isPartial };
 }
 
 function countLines(text: string): number {

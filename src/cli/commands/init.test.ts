@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -11,10 +11,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-/** Runs `init` at a terminal where a person answers with this line. */
-async function answer(line: string): Promise<{ code: number; stderr: string; chosen: string | undefined }> {
+/** Runs `init` at a terminal where a person answers each question with the next line. */
+async function answer(...lines: string[]): Promise<{ code: number; stderr: string; chosen: string | undefined }> {
   const stdin = Object.assign(new PassThrough(), { isTTY: true });
-  stdin.end(`${line}\n`);
   let stderr = "";
   const code = await runCli(["init"], {
     env: { HOME: join(cwd, "home"), TMPDIR: tmpdir() },
@@ -24,6 +23,8 @@ async function answer(line: string): Promise<{ code: number; stderr: string; cho
     stderr: {
       write: (text) => {
         stderr += text;
+        // Every question ends its line with one of these.
+        if (/[:?\]]\n$/.test(text)) stdin.write(`${lines.shift() ?? ""}\n`);
       },
     },
     cwd: () => cwd,
@@ -44,4 +45,20 @@ test("takes names with commas or spaces between them", async () => {
 
 test("refuses an unknown name", async () => {
   expect(await answer("gti")).toMatchObject({ code: 2, chosen: undefined });
+});
+
+test("where instruction files exist, init asks whether to move their text into packs", async () => {
+  writeFileSync(join(cwd, "AGENTS.md"), "Use pnpm in this repository.\n");
+  const { code, stderr, chosen } = await answer("y");
+  expect({ code, chosen }).toEqual({ code: 0, chosen: "" });
+  expect(stderr).toContain("AGENTS.md has rules already. Move them into packs");
+  expect(readFileSync(join(cwd, ".plimsoll/packs/agents/context.md"), "utf8")).toBe("Use pnpm in this repository.\n");
+  expect(existsSync(join(cwd, ".plimsoll/packs/project"))).toBe(false);
+});
+
+test("without a yes, init leaves the text where it is and asks for packs", async () => {
+  writeFileSync(join(cwd, "AGENTS.md"), "Use pnpm in this repository.\n");
+  expect(await answer("no", "git")).toMatchObject({ code: 0, chosen: "git" });
+  expect(readFileSync(join(cwd, "AGENTS.md"), "utf8")).toBe("Use pnpm in this repository.\n");
+  expect(existsSync(join(cwd, ".plimsoll/packs/project"))).toBe(true);
 });

@@ -6,6 +6,7 @@ import { changeFile, describeError, homeDirectory, projectRoot, shownPath } from
 import { embeddedAdapters, loadInstructions, readEmbeddedContent, readProjectTree } from "../../rules/index.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
 import { askText } from "../questions.ts";
+import { runMove } from "../run-move.ts";
 
 export const initCommand: Command = defineCommand({
   options: {
@@ -13,9 +14,10 @@ export const initCommand: Command = defineCommand({
   },
   details: `Writes .plimsoll/config.yaml with the AI tools found here, or else with agents-md, and an empty pack for
 your rules unless there are packs. Built-in packs are used only if you choose them: with --packs, or at a terminal,
-where init asks. The files go to the root of the repository, or else to the current directory. Existing files are
-never changed. Editors with a YAML language server check the files against the schemas of the installed package, or
-else against copies in .plimsoll/schemas.`,
+where init asks. If the project has instruction files already, init offers to move their text into packs, as
+"plimsoll import --move" does; otherwise it changes no file that exists. The files go to the root of the repository, or
+else to the current directory. Editors with a YAML language server check the files against the schemas of the installed
+package, or else against copies in .plimsoll/schemas.`,
   examples: [
     { line: "plimsoll init", meaning: "set up this project" },
     { line: "plimsoll init --packs base,typescript", meaning: "set up, with two of the built-in packs" },
@@ -27,8 +29,9 @@ else against copies in .plimsoll/schemas.`,
     const folder = join(root, ".plimsoll/packs");
     const names = existsSync(folder) ? readdirSync(folder) : [];
     const hadPacks = names.some((name) => existsSync(join(folder, name, "pack.yaml")));
-    const packs = await choosePacks(root, call);
     const imported = hadPacks ? [] : await findRules(root, call);
+    if (imported.length > 0 && (await wantsMove(imported, root, call))) return runMove({ ...call, options: {} });
+    const packs = await choosePacks(root, call);
     const { planStarterFiles } = await import("../../rules/content/starter-files.ts");
     const files: InitFile[] = [];
     for (const [path, text] of await planStarterFiles(root, { hadPacks, packs, env })) {
@@ -78,12 +81,30 @@ async function findRules(root: string, { env }: Call): Promise<readonly string[]
   return files.filter(({ text }) => text.trim() !== "").map(({ path }) => path);
 }
 
-function nextSteps(subject: string, imported: readonly string[]): string[] {
+/** Asks at a terminal. An existing configuration, or a choice of packs, means a setup of another kind. */
+async function wantsMove(
+  imported: readonly string[],
+  root: string,
+  call: Call<{ readonly packs?: readonly string[] | undefined }>,
+): Promise<boolean> {
+  const { options, output } = call;
+  const stdin = call.stdin as NodeJS.ReadStream;
+  const isSetUp = options.packs !== undefined || existsSync(join(root, ".plimsoll/config.yaml"));
+  if (stdin.isTTY !== true || output.json || output.quiet || isSetUp) return false;
+  const question = `${describeRules(imported)} Move them into packs, and write the files from the packs? "plimsoll undo" takes it back. [y/N]`;
+  return /^y(?:es)?$/i.test(await askText(question, { stdin, output }));
+}
+
+function describeRules(imported: readonly string[]): string {
   const named = imported.slice(0, 3).map(printable);
   const more = imported.length > named.length ? ` and ${imported.length - named.length} more` : "";
-  const about = `${named.join(", ")}${more} ${imported.length === 1 ? "has" : "have"} rules already.`;
+  return `${named.join(", ")}${more} ${imported.length === 1 ? "has" : "have"} rules already.`;
+}
+
+function nextSteps(subject: string, imported: readonly string[]): string[] {
+  const advice = '"plimsoll import --move" moves them into packs, and "plimsoll undo" takes it back.';
   return [
-    ...(imported.length === 0 ? [] : [`${about} "plimsoll import" turns them into packs.`, ""]),
+    ...(imported.length === 0 ? [] : [`${describeRules(imported)} ${advice}`, ""]),
     "Next:",
     `  1. write your rules into ${printable(subject)}`,
     "  2. plimsoll packs lint                 check them",

@@ -10,6 +10,7 @@ import {
   shownPath,
   type UndoneFile,
   undoRun,
+  withJournal,
 } from "../../host/index.ts";
 import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
 
@@ -22,31 +23,40 @@ export const undoCommand: Command = defineCommand({
   details: `Takes back the last command that recorded its changes in this project, such as "import --move": every file gets
 its earlier bytes, and files that the command created are deleted. It also works after the command was killed.
 A file that was changed since is named and left alone. The records are in $XDG_STATE_HOME/plimsoll/undo
-(~/.local/state by default), which only you can read. They are deleted after undo, and the last 20 of a project are
-kept.`,
+(~/.local/state by default), which only you can read, and never in the project. They are deleted after undo. The last
+20 of a project are kept, for at most 90 days and up to 64 MB.`,
   examples: [
     { line: "plimsoll undo --dry-run", meaning: "see what would be restored" },
     { line: "plimsoll undo", meaning: "take back the last command" },
     { line: "plimsoll undo --list", meaning: "what can be taken back here" },
+    { line: "plimsoll undo --force", meaning: "also restore files that you changed since, and keep your text as .bak" },
   ],
   async run(call) {
     const { cwd, env, options } = call;
     const others = (["dry-run", "force"] as const).filter((name) => options[name] === true);
     if (options.list === true && others.length > 0)
       throw usageError(`--list and --${others[0]} cannot be used together`);
-    const runs = await listRuns({ root: projectRoot(cwd, homeDirectory(env)), env });
-    if (options.list === true) return renderRuns(runs);
-    const [last] = runs;
-    if (last === undefined)
-      return { json: null, text: "There is nothing to take back in this project.", isReport: true };
-    if (last.state === "running") {
-      const hint = "Wait until it has ended.";
-      throw new ContextError("refused_target", `the last command, ${last.command}, is still running`, { hint });
-    }
-    const files = await undoRun(last, { env, dryRun: options["dry-run"] === true, force: options.force === true });
-    return renderUndone(last, files, call);
+    const place = { root: projectRoot(cwd, homeDirectory(env)), env };
+    if (options.list === true) return renderRuns(await listRuns(place));
+    return options["dry-run"] === true ? undoLast(place, call) : withJournal(place, () => undoLast(place, call));
   },
 });
+
+type UndoCall = Call<{ readonly "dry-run"?: boolean | undefined; readonly force?: boolean | undefined }>;
+
+async function undoLast(place: Parameters<typeof listRuns>[0], call: UndoCall): Promise<CommandResult> {
+  const { env, options } = call;
+  const [last] = await listRuns(place);
+  if (last === undefined) return { json: null, text: nothing, isReport: true };
+  if (last.state === "running") {
+    const hint = "Wait until it has ended.";
+    throw new ContextError("refused_target", `the last command, ${last.command}, is still running`, { hint });
+  }
+  const files = await undoRun(last, { env, dryRun: options["dry-run"] === true, force: options.force === true });
+  return renderUndone(last, files, call);
+}
+
+const nothing = "There is nothing to take back in this project.";
 
 function renderRuns(runs: readonly RecordedRun[]): CommandResult {
   const rows = runs.map(({ at, command, state, changes }) => ({
@@ -57,13 +67,13 @@ function renderRuns(runs: readonly RecordedRun[]): CommandResult {
   }));
   const table = rows.map(({ at, command, state, files }) => [at, command, state, String(files)]);
   const text = renderTable([["when", "command", "state", "files"], ...table], ["left", "left", "left", "right"]);
-  return { json: rows, text: rows.length === 0 ? "There is nothing to take back in this project." : text.join("\n") };
+  return { json: rows, text: rows.length === 0 ? nothing : text.join("\n") };
 }
 
 function renderUndone(
   { command, at, state }: RecordedRun,
   files: readonly UndoneFile[],
-  { cwd, env, output, options }: Call<{ readonly "dry-run"?: boolean | undefined }>,
+  { cwd, env, output, options }: UndoCall,
 ): CommandResult {
   const dryRun = options["dry-run"] === true;
   const shown = (path: string) => shownPath(path, cwd, env);

@@ -1,14 +1,16 @@
 /** Remembers what a command changes, so that `undo` can take it back byte for byte. A record is on the disk before the
  *  change that it is about, so it survives a kill at any point. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { existsSync } from "node:fs";
+import { existsSync, lstatSync, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createHash, randomBytes } from "../../core/crypto.ts";
+import { ContextError } from "../../core/errors.ts";
 import { type Environment, stateDirectory } from "../directories.ts";
 import { isAlive, ownIdentity, type ProcessIdentity } from "../processes/process-identity.ts";
 import { removeTree } from "./folder-tree.ts";
-import { upward } from "./paths.ts";
+import { withLock } from "./lock.ts";
+import { isInside, upward } from "./paths.ts";
 import { readForeignText } from "./read-foreign.ts";
 import { replaceOwnFile } from "./replace-file.ts";
 
@@ -43,14 +45,20 @@ interface JournalPlace {
   readonly env: Environment;
 }
 
-/** Runs that are kept for each project. */
-const maxRuns = 20;
+export interface RecordOptions extends JournalPlace {
+  readonly command: string;
+  /** Called with what was changed before `action` failed. */
+  readonly onFailure?: ((run: RecordedRun) => Promise<unknown>) | undefined;
+}
+
+/** What is kept. Older runs of other projects are removed too: a project may be gone. */
+const kept = { runs: 20, days: 90, bytes: 64 * 2 ** 20 };
 
 const recording = new AsyncLocalStorage<(change: RecordedChange) => Promise<void>>();
 
 /** Records every change of a person's file that happens in `action`. Without a change there is no record. */
 export async function recordChanges<Result>(
-  { command, root, env }: JournalPlace & { readonly command: string },
+  { command, root, env, onFailure }: RecordOptions,
   action: () => Promise<Result>,
 ): Promise<Result> {
   const runs = runsFolder({ root, env });
@@ -60,16 +68,45 @@ export async function recordChanges<Result>(
   let count = 0;
   const record = async (change: RecordedChange) => {
     if (count === 0) {
-      const names = (await readdir(runs).catch(() => [])).sort();
-      for (const name of names.slice(0, Math.max(0, names.length - maxRuns + 1))) await removeRun(join(runs, name));
-      await write("run.json", { version: 1, command, root, at, process: ownIdentity() });
+      await removeOldRuns(runs);
+      const about: RunFile = { version: 1, command, root: readFolderIdentity(root), at, process: ownIdentity() };
+      await write("run.json", about);
     }
     count++;
     await write(`${String(count).padStart(6, "0")}.json`, change);
   };
-  const result = await recording.run(record, action);
-  if (count > 0) await write("done.json", {});
-  return result;
+  try {
+    const result = await recording.run(record, action);
+    if (count > 0) await write("done.json", {});
+    return result;
+  } catch (error) {
+    const run = readRun(folder, root);
+    if (run !== undefined) await onFailure?.(run);
+    throw error;
+  }
+}
+
+interface RunFile {
+  readonly version: 1;
+  readonly command: string;
+  /** Tells the project from another one that is at the same path later. */
+  readonly root: string;
+  readonly at: string;
+  readonly process: ProcessIdentity;
+}
+
+function readFolderIdentity(root: string): string {
+  const { dev, ino, birthtimeNs } = statSync(root, { bigint: true });
+  return [dev, ino, birthtimeNs].join(" ");
+}
+
+/** Runs `action` while no other command of this project records or takes back changes. */
+export function withJournal<Result>({ root, env }: JournalPlace, action: () => Promise<Result>): Promise<Result> {
+  const heldError = (holder: string) => {
+    const message = `another command of this project is changing files that "plimsoll undo" can restore (${holder})`;
+    return new ContextError("refused_target", message, { hint: "Wait until it has ended." });
+  };
+  return withLock(`undo ${root}`, { env, waitMs: 0, heldError }, action);
 }
 
 /** Called before a file is changed. Does nothing outside of `recordChanges`. */
@@ -98,25 +135,51 @@ export async function listRuns(place: JournalPlace): Promise<RecordedRun[]> {
   return names
     .sort()
     .reverse()
-    .flatMap((name) => readRun(join(runs, name)) ?? []);
+    .flatMap((name) => readRun(join(runs, name), place.root) ?? []);
 }
 
-function readRun(folder: string): RecordedRun | undefined {
-  const read = <Value>(name: string) => {
-    const file = readForeignText(join(folder, name), { maxBytes: 2 ** 28 });
-    return "text" in file ? (JSON.parse(file.text) as Value) : undefined;
-  };
-  const about = read<{ command: string; at: string; process: ProcessIdentity }>("run.json");
-  if (about === undefined) return undefined;
+/** Returns `undefined` for records that are damaged, of another user, or about another project. */
+function readRun(folder: string, root: string): RecordedRun | undefined {
+  // Only what the user's own processes wrote counts. On Windows there are no such ids.
+  const owner = lstatSync(folder, { throwIfNoEntry: false });
+  if (owner?.isDirectory() !== true || (process.getuid !== undefined && owner.uid !== process.getuid()))
+    return undefined;
+  const about = readRecord<RunFile>(join(folder, "run.json"));
+  if (about?.version !== 1 || about.root !== readFolderIdentity(root)) return undefined;
   const changes: RecordedChange[] = [];
   for (;;) {
-    const change = read<RecordedChange>(`${String(changes.length + 1).padStart(6, "0")}.json`);
+    const change = readRecord<RecordedChange>(join(folder, `${String(changes.length + 1).padStart(6, "0")}.json`));
     if (change === undefined) break;
+    if (change.root !== root || !isInside(change.path, root)) return undefined;
     changes.push(change);
   }
-  const { command, at, process } = about;
+  const { command, at, process: writer } = about;
   const isDone = existsSync(join(folder, "done.json"));
-  return { folder, command, at, state: isDone ? "complete" : isAlive(process) ? "running" : "interrupted", changes };
+  return { folder, command, at, state: isDone ? "complete" : isAlive(writer) ? "running" : "interrupted", changes };
+}
+
+function readRecord<Value>(path: string): Value | undefined {
+  const file = readForeignText(path, { maxBytes: kept.bytes * 4 });
+  try {
+    return "text" in file ? (JSON.parse(file.text) as Value) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function removeOldRuns(runs: string): Promise<void> {
+  const all = dirname(runs);
+  const oldest = new Date(Date.now() - kept.days * 86_400_000).toISOString().replace(/\D/g, "");
+  const list = async (folder: string) => (await readdir(folder).catch(() => [])).sort();
+  for (const project of await list(all))
+    for (const name of await list(join(all, project))) if (name < oldest) await removeRun(join(all, project, name));
+  let [count, bytes] = [1, 0];
+  for (const name of (await list(runs)).reverse()) {
+    for (const file of await list(join(runs, name)))
+      bytes += lstatSync(join(runs, name, file), { throwIfNoEntry: false })?.size ?? 0;
+    count++;
+    if (count > kept.runs || bytes > kept.bytes) await removeRun(join(runs, name));
+  }
 }
 
 /** A run without its first file is no run, so a kill in between leaves none with half of its records. */
@@ -124,6 +187,7 @@ export function removeRun(folder: string): Promise<void> {
   return removeTree(folder, { first: "run.json" });
 }
 
+/** Never in the project: a repository could bring records that make `undo` write what its author wants. */
 function runsFolder({ root, env }: JournalPlace): string {
   return join(stateDirectory(env), "undo", hashContent(Buffer.from(root).toString("latin1")).slice(0, 16));
 }

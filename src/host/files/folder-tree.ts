@@ -83,6 +83,8 @@ function removeFile(folder: OpenFolder, name: string): void {
 export async function removeEmptyFolders(path: string, root: string, only?: readonly string[]): Promise<void> {
   for (const folder of upward(dirname(path), root)) {
     if (folder === root || only?.includes(folder) === false) return;
+    // A killed run may have made only the outer folders.
+    if (lstatSync(folder, { throwIfNoEntry: false }) === undefined) continue;
     let around: OpenFolder | undefined;
     try {
       around = openFolder(await followLinks(dirname(folder)), { root: await followLinks(root) });

@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -13,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { changeFile } from "./change-file.ts";
-import { listRuns, recordChanges } from "./change-journal.ts";
+import { listRuns, recordChanges, withJournal } from "./change-journal.ts";
 import { undoRun } from "./undo-changes.ts";
 
 let folder: string;
@@ -82,6 +83,71 @@ test("a run that failed can be taken back, and its records are private", async (
   for (const name of readdirSync(run!.folder)) expect(statSync(join(run!.folder, name)).mode & 0o777).toBe(0o600);
   await undo();
   expect(existsSync(join(root, "a.md"))).toBe(false);
+});
+
+test("a run that fails is handed over, so that its caller can take it back", async () => {
+  const action = async () => {
+    await put("a.md", "written\n");
+    throw new Error("failed");
+  };
+  const onFailure = (run: Parameters<typeof undoRun>[0]) => undoRun(run, { ...place(), dryRun: false, force: false });
+  await expect(recordChanges({ command: "test", ...place(), onFailure }, action)).rejects.toThrow("failed");
+  expect(existsSync(join(root, "a.md"))).toBe(false);
+  expect(await listRuns(place())).toEqual([]);
+});
+
+test("a repository cannot bring records, and records of another project or place are not used", async () => {
+  await record(() => put("a.md", "written\n"));
+  const [run] = await listRuns(place());
+  expect(run!.folder.startsWith(join(folder, ".local/state/plimsoll/undo/"))).toBe(true);
+  const file = join(run!.folder, "000001.json");
+  const change = JSON.parse(readFileSync(file, "utf8"));
+  for (const planted of [
+    { ...change, path: join(folder, "elsewhere.md") },
+    { ...change, path: `${root}/../elsewhere.md` },
+    { ...change, root: folder },
+  ]) {
+    writeFileSync(file, JSON.stringify(planted));
+    expect(await listRuns(place())).toEqual([]);
+  }
+  writeFileSync(file, "{");
+  expect((await listRuns(place()))[0]!.changes).toEqual([]);
+  writeFileSync(file, JSON.stringify(change));
+  expect(await listRuns(place())).toHaveLength(1);
+  // Another project at the same path.
+  renameSync(root, `${root}-old`);
+  mkdirSync(root);
+  expect(await listRuns(place())).toEqual([]);
+});
+
+test("only one command of a project records or takes back at a time", async () => {
+  await withJournal(place(), async () => {
+    await expect(withJournal(place(), async () => {})).rejects.toThrow("another command of this project");
+  });
+  await withJournal(place(), async () => {});
+});
+
+test("old records are removed, also those of other projects", async () => {
+  const others = join(folder, ".local/state/plimsoll/undo/0123456789abcdef");
+  const [old, recent] = ["20200101000000000-0123abcd", "29990101000000000-0123abcd"];
+  for (const name of [old, recent]) mkdirSync(join(others, name), { recursive: true });
+  await record(() => put("a.md", "written\n"));
+  expect(readdirSync(others)).toEqual([recent]);
+});
+
+test("a temporary file and a folder of a killed run go too", async () => {
+  await record(() => put("new/a.md", "written\n"));
+  rmSync(join(root, "new/a.md"));
+  writeFileSync(join(root, "new/.a.md.plimsoll-999999999-1.tmp"), "half");
+  expect((await undo()).map(({ state }) => state)).toEqual(["unchanged"]);
+  expect(existsSync(join(root, "new"))).toBe(false);
+});
+
+test("folders go too if a killed run made only the outer ones", async () => {
+  await record(() => put("outer/inner/a.md", "written\n"));
+  rmSync(join(root, "outer/inner"), { recursive: true });
+  await undo();
+  expect(readdirSync(root)).toEqual([]);
 });
 
 test("records nothing where nothing changes, and keeps the last 20 runs", async () => {

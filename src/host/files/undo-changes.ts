@@ -48,11 +48,11 @@ async function restoreFile(changes: readonly RecordedChange[], options: UndoOpti
   const look = await attemptChange(path, { root, env, dryRun: true, plan });
   if (look.problem !== undefined) return { path, state: "refused", problem: look.problem };
   const current = look.change.before;
-  if (current === look.change.after) return { path, state: "unchanged" };
-  const state = before === null ? "removed" : "restored";
+  const state = current === look.change.after ? "unchanged" : before === null ? "removed" : "restored";
   if (dryRun) return { path, state };
   const isLost = current !== undefined && !known.has(hash(current));
   const failed = isLost ? await keepCopy(path, current, { root, env }) : undefined;
+  // Also without a change: a killed run may have left a temporary file and empty folders.
   const { problem } = failed ? { problem: failed } : await attemptChange(path, { root, env, mode, plan });
   if (problem !== undefined) return { path, state: "refused", problem };
   if (before === null) await removeEmptyFolders(path, root, newFolders);

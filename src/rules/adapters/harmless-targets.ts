@@ -33,6 +33,8 @@ interface HarmlessOptions extends ChooseOptions {
     targets: readonly FileTarget[],
     options: Pick<HarmlessOptions, "places" | "readOwn">,
   ): ReadonlyMap<FileTarget, FileTarget>;
+  /** Whether the block of `other` has all that the tools of `target` should get. */
+  mayReplace?: ((other: FileTarget, target: FileTarget) => boolean) | undefined;
 }
 
 /** Returns the files of these adapters without those that hide text of people from a tool. */
@@ -81,10 +83,24 @@ async function dropHarmful(
   });
   const dropped: FileTarget[] = [];
   const losses: LoadFault[] = [];
-  for (;;) {
+  const listLeft = () => {
     const kept = [...holders].filter(([, target]) => !dropped.includes(target));
     // What a file imports shows the block, unless that file was left out.
-    const left = kept.filter(([, target]) => !kept.some(([, other]) => other === imports.get(target)));
+    return kept.filter(([, target]) => !kept.some(([, other]) => other === imports.get(target)));
+  };
+  for (const [holder, target] of listLeft()) {
+    if (options.mayReplace === undefined || holder.ownText !== undefined) continue;
+    const others = listLeft().filter(([other]) => other !== holder);
+    const { faults, servedBy } = await find(others.map(([other]) => other));
+    const isServed = target.adapters.every(({ id }) => {
+      const other = others.find(([{ realPath }]) => realPath === servedBy.get(id))?.[1];
+      const isAlone = other !== undefined && faults.every(({ tool }) => tool !== id);
+      return isAlone && options.mayReplace?.(other, target) === true;
+    });
+    if (isServed) dropped.push(target);
+  }
+  for (;;) {
+    const left = listLeft();
     const { faults, servedBy } = await find(left.map(([holder]) => holder));
     // By the real path: a link in some folder, which led nowhere before, may now lead to a file of this run.
     const loss = faults.find(({ isLoss, byRealPath }) => isLoss && left.some(([each]) => each.realPath === byRealPath));

@@ -40,7 +40,10 @@ export async function lintContent(
   const found = [
     ...content.problems,
     ...[...languages].flatMap((language) => mergeLayers(layers, { language }).warnings.map(explain)),
-    ...(await findMistakes({ ...content, budgeted })),
+    // Without a title of its own, a block may hold headings of level 1.
+    ...(await findMistakes({ ...content, budgeted })).filter(
+      (each) => config.title !== "" || each.rule !== "heading-level",
+    ),
     ...findUnusedFiles(content),
   ];
   // The loader and a rule may report the same.

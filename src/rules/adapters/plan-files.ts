@@ -66,11 +66,12 @@ export interface FilePlanOptions extends ChooseOptions {
 /** Returns the files that inject writes for these adapters. */
 export async function planFiles(adapters: readonly Adapter[], options: FilePlanOptions): Promise<FilePlan> {
   const { packs, places } = options;
+  const mayReplace = options.content.title === "" ? compareBlocks(packs) : undefined;
   const readOwn = await createOwnTextReader(places.root);
   const { targets, faults } =
     places.scope === "global"
       ? { targets: await fileTargets(adapters, places, options.ownFiles), faults: [] }
-      : await chooseHarmless(adapters, { ...options, readOwn, findImports });
+      : await chooseHarmless(adapters, { ...options, readOwn, findImports, mayReplace });
   const imported = findImports(targets, { places, readOwn });
   const importers = (target: FileTarget) => [...imported].filter(([, other]) => other === target).map(([each]) => each);
   const scoped = places.scope === "global" ? [] : packs.filter(isScoped);
@@ -93,8 +94,7 @@ export async function planFiles(adapters: readonly Adapter[], options: FilePlanO
   }
   const readBy = (adapter: Adapter) => {
     const read = targets.filter((each) => each.adapters.includes(adapter)).map((each) => imported.get(each) ?? each);
-    const readsNested = (target: FileTarget) => doesReadNested(adapter, target);
-    return read.flatMap((each) => [blocks.get(each)!, ...(readsNested(each) ? nested.get(each)! : [])]);
+    return read.flatMap((each) => [blocks.get(each)!, ...(doesReadNested(adapter, each) ? nested.get(each)! : [])]);
   };
   const skills: PlannedFile[] = [];
   for (const skill of planSkills(adapters, options)) {
@@ -117,15 +117,24 @@ export async function planFiles(adapters: readonly Adapter[], options: FilePlanO
   // A file that only restricted packs would be in gets no empty block, unless others import it.
   const isImported = (target: FileTarget) => imported.has(target) || importers(target).length > 0;
   const isBare = restricted.length > 0 || options.content.title === "";
-  const hasNotes = (options.content.notes ?? []).length > 0;
   const isWritten = (target: FileTarget, { packs: own }: PlannedFile) =>
-    own.length > 0 || packs.length === 0 || !isBare || hasNotes || isImported(target);
+    own.length > 0 || packs.length === 0 || !isBare || options.content.notes?.length || isImported(target);
   const written = [...blocks].filter(([target, file]) => isWritten(target, file)).map(([, file]) => file);
   return {
     files: [...written, ...[...nested.values()].flat(), ...rules, ...skills],
     imports: new Map([...imported].map(([from, to]) => [blocks.get(from)!, blocks.get(to)!])),
     faults,
     unplaced: restricted.flatMap((pack) => findUnplaced(pack, { adapters, rules, readBy })),
+  };
+}
+
+/** Returns a function that says whether the tools of `target` get all their packs from the block in `other` and from rules.
+ *  A block without a title has nothing else, so they then need no file of their own. */
+function compareBlocks(packs: readonly Pack[]): (other: FileTarget, target: FileTarget) => boolean {
+  const isFor = (pack: Pack, { adapters }: FileTarget) => adapters.every(({ id }) => mayReach(pack, id));
+  return (other, target) => {
+    const hasRules = target.adapters.every(({ rules }) => rules?.always !== undefined);
+    return packs.every((pack) => (isFor(pack, other) ? isFor(pack, target) : hasRules || !isFor(pack, target)));
   };
 }
 

@@ -14,6 +14,8 @@ export interface TextPart {
   /** Whether it is or has code. */
   readonly isCode: boolean;
   readonly isAfterBlank: boolean;
+  /** A title that does not change what the text below it means. */
+  readonly isTitle?: true | undefined;
 }
 
 /** A text that another file has too. */
@@ -115,7 +117,8 @@ function splitSections(parts: readonly TextPart[]): Section[] {
 
 /** A heading such as `# CLAUDE.md` says nothing about the text below it. */
 function readName(heading: TextPart | undefined): string[] {
-  return heading === undefined || /^\.?[\w-]+\.mdc?$/i.test(heading.text) ? [] : [collapse(heading.text).toLowerCase()];
+  if (heading === undefined || heading.isTitle || /^\.?[\w-]+\.mdc?$/i.test(heading.text)) return [];
+  return [collapse(heading.text).toLowerCase()];
 }
 
 /** Paragraphs at the start of a section are blocks of their own. From the first label, list or code on, the rest of the

@@ -54,14 +54,15 @@ export interface ImportOptions {
 /** Returns a pack for each file. Those about the whole project come first. */
 export function importTexts(files: readonly InstructionFile[], { takenIds, earlier }: ImportOptions): ImportedPack[] {
   const paths = new Set(files.map(({ path }) => path));
-  const read = files.map((file) => readInstructions(file, paths));
+  const read = files.map((file) => parseInstructions(file, paths));
   const ordered = [...read.filter(({ globs }) => globs.length === 0), ...read.filter(({ globs }) => globs.length > 0)];
   const ids = uniqueIds(
     ordered.map(({ file }) => file),
     takenIds,
   );
   const seen = createSeenTexts();
-  for (const { id, text, ...about } of earlier) if (!ids.includes(id)) seen.add(splitParts(readLines(text)), about);
+  for (const { id, text, ...about } of earlier)
+    if (!ids.includes(id)) seen.add(splitParts(readMarkdownLines(text)), about);
   return ordered.map(({ file, title, description, globs, nested, notes, parts: all }, index) => {
     const { parts, duplicates } = seen.without(all, globs);
     seen.add(all, { path: file.path, globs });
@@ -83,7 +84,7 @@ export function importTexts(files: readonly InstructionFile[], { takenIds, earli
 
 /** Reads a file into parts. `paths` are the files that are imported with it. `isWider`: as a pack it would be loaded more
  *  often than the file. */
-export function readInstructions(file: InstructionFile, paths: ReadonlySet<string>): ReadInstructions {
+export function parseInstructions(file: InstructionFile, paths: ReadonlySet<string>): ParsedInstructions {
   const clean = file.text.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
   const matter = readFrontMatter(clean);
   const { globs, nested, notes } = decideScope(file, matter);
@@ -111,7 +112,7 @@ export function readInstructions(file: InstructionFile, paths: ReadonlySet<strin
   return { file, title, description, globs, nested, notes, parts, isWider };
 }
 
-export interface ReadInstructions extends Pick<ImportedPack, "description" | "globs" | "nested"> {
+export interface ParsedInstructions extends Pick<ImportedPack, "description" | "globs" | "nested"> {
   readonly file: InstructionFile;
   readonly title: string | undefined;
   readonly notes: string[];
@@ -154,19 +155,19 @@ interface TextLine {
 
 /** Reads the lines as Markdown. Lines of Plimsoll's own blocks are blank. */
 function readOwnLines(text: string): TextLine[] {
-  let lines = readLines(text);
+  let lines = readMarkdownLines(text);
   // A fence in a block may hide the rest, so the rest is read again.
   for (let round = 0; round < 8; round++) {
     const blocks = findOwnBlocks(lines);
     if (blocks.length === 0) break;
     const texts = lines.map((line) => line.text);
     for (const { start, end } of blocks) texts.fill("", start, end + 1);
-    lines = readLines(texts.join("\n"));
+    lines = readMarkdownLines(texts.join("\n"));
   }
   return lines;
 }
 
-export function readLines(text: string): TextLine[] {
+export function readMarkdownLines(text: string): TextLine[] {
   const lines: TextLine[] = [];
   scanLines(text, ({ start, end, number }, kind) => {
     lines.push({ text: text.slice(start, end), kind, number });
@@ -277,9 +278,12 @@ function continuesList(open: readonly TextLine[], lines: readonly TextLine[], bl
   return next !== undefined && /^(?: {2}|\t)/.test(next.text);
 }
 
-/** The block has a title of level 1, so a pack's headings start at level 2. */
-export function renderParts(parts: readonly TextPart[]): string {
-  const shift = parts.some(({ level }) => level === 1) ? 1 : 0;
+/** The block usually has a title of level 1, so a pack's headings start at level 2. */
+export function renderParts(
+  parts: readonly TextPart[],
+  { keepLevels = false }: { readonly keepLevels?: boolean } = {},
+): string {
+  const shift = !keepLevels && parts.some(({ level }) => level === 1) ? 1 : 0;
   const texts = parts.map(({ level, text, isAfterBlank }, index) => {
     const line = level === undefined ? text : `${"#".repeat(Math.min(6, level + shift))} ${text}`.trimEnd();
     return `${index > 0 && isAfterBlank ? "\n" : ""}${line}\n`;

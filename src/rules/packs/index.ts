@@ -40,7 +40,7 @@ export function loadPackSchemas(): Promise<typeof import("./schema.ts")> {
 }
 
 export type { EarlierPack, ImportedPack, InstructionFile } from "./import-texts.ts";
-export type { MovedTexts } from "./move-texts.ts";
+export type { LoadedInstructions, MovedTexts } from "./move-texts.ts";
 
 /** Loads the code that turns files of AI tools into packs. Only one command needs it. */
 export function loadImport(): Promise<typeof import("./import-texts.ts")> {
