@@ -48,8 +48,14 @@ const serveOptions = {
 
 /** Options of serve and wrap. */
 const budgetOptions = {
-  total: { value: "N", summary: "most tokens of all results of a conversation (default: from the configuration, else no limit)" },
-  "per-tool": { value: "N", summary: "most tokens of one result (default: from the configuration, else what the client shows)" },
+  total: {
+    value: "N",
+    summary: "most tokens of all results of a conversation (default: from the configuration, else no limit)",
+  },
+  "per-tool": {
+    value: "N",
+    summary: "most tokens of one result (default: from the configuration, else what the client shows)",
+  },
   "page-characters": { value: "N", summary: "most characters of one result (default: depends on the client)" },
   store: {
     value: "PLACE",
