@@ -325,7 +325,7 @@ function showCall(card: Card, call: number | undefined): void {
     results: "tool results",
   };
   card.kindList.replaceChildren(
-    ...kinds.map((kind, index) => createItem(kind, titles[kind] ?? kind, whole(tokens[index]!))),
+    ...tokenKinds.map((kind, index) => createItem(kind, titles[kind] ?? kind, whole(tokens[index]!))),
   );
   card.costList.replaceChildren(...listCosts(card.session, shown));
   card.removed.replaceChildren(...describeRemoved(series, shown));
