@@ -215,7 +215,7 @@ it("a goal that is missed says so, and a peer that is invalid or too large is no
   ];
   const sizes = { window: 64_000, needing: 1, calls: 9, fitting: 1 };
   const window = { ...sizes, rows, line, bound: [], fewestBreaksPer100: { protecting: 1, newestOnly: 1 } };
-  const time = { messages: 1, milliseconds: 1, plain: 1, epoch: 1, epochs: 1 };
+  const time = { messages: 1, milliseconds: 1, plain: 0.1, epoch: 1, epochs: 1 };
   const peers = { messages: 400, known: 1, counted: 1, peers: [] };
   const goals = goalsOf([window], {
     peers,

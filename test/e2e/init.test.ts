@@ -209,7 +209,7 @@ test("the configuration names the tools found here; what is commented out is the
   const fromFile = Object.entries(uncommented.sources).filter(([, from]) => String(from).startsWith("project"));
   // A project cannot say where state goes and how long it stays. What agents may do and spend needs trust. An empty list
   // adds nothing to another file's.
-  const others = ["store", "retention", "run", "guard", "deny", "allow"];
+  const others = ["store", "retention", "run", "guard", "deny", "allow", "skills"];
   const keys = Object.keys(written).filter((key) => !others.includes(key));
   expect(fromFile.map(([key]) => key.split(".")[0])).toEqual(expect.arrayContaining(keys));
 });

@@ -118,7 +118,7 @@ describe("a tool that reads AGENTS.md", () => {
     expect(run.stdout).toMatch(/^~\/\.agents\/AGENTS\.md \(agents-md\): created/m);
     expect(run.stdout).toMatch(/^~\/\.copilot\/copilot-instructions\.md \(github-copilot\): created/m);
     const alone = await inject("--global", "--tool", "github-copilot");
-    expect(alone.stdout).toBe("~/.copilot/copilot-instructions.md (github-copilot): already current\n");
+    expect(alone.stdout).toBe("~/.copilot/copilot-instructions.md (copilot-cli, github-copilot): already current\n");
   });
 
   test("is chosen from other content though that knows not every tool of the configuration", async () => {

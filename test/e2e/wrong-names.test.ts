@@ -46,7 +46,7 @@ describe("tools", () => {
   test.each([
     ["claude", "claude-code"],
     ["cluade", "claude-code"],
-    ["copilot", "github-copilot"],
+    ["copilot", "copilot-cli"],
     ["codex", "codex-cli"],
     ["windsurf", "devin-desktop"],
     ["jetbrains", "jetbrains-ai"],

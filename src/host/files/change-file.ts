@@ -1,12 +1,12 @@
 /** The only way to write a person's file. Even after kill -9 the file is either the old one or the complete new one.
  *  Two writers never mix. A file that cannot be written safely is refused with the reason. */
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { isSecretName } from "../../core/text/index.ts";
 import type { Environment } from "../directories.ts";
-import { recordChange } from "./change-journal.ts";
 import { withLock } from "./lock.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 import { followLinks, isGitInternal, isInside } from "./paths.ts";
@@ -20,6 +20,16 @@ export interface FileChange {
   readonly after: string | undefined;
   readonly written: boolean;
 }
+
+/** A change of a person's file that is about to happen. */
+export interface ComingChange extends Pick<FileChange, "path" | "before" | "after"> {
+  readonly root: string;
+  /** The permissions of the file before. */
+  readonly mode: number | undefined;
+}
+
+/** Set while a command records its changes. Kept here, so that other commands need not load the code for records. */
+export const changeRecorder: AsyncLocalStorage<(change: ComingChange) => Promise<void>> = new AsyncLocalStorage();
 
 interface WriteOptions {
   /** The file must be inside this folder, with links followed. */
@@ -161,7 +171,8 @@ async function changeLocked<Facts>(
     if (!differs || problem !== undefined) return { ...look, written: false };
     const { isPrivate, mode, root } = options;
     const path = resolve(root, options.path);
-    if (!isPrivate) await recordChange({ path, root, before, after, mode: state && state.mode & 0o7777 });
+    if (!isPrivate)
+      await changeRecorder.getStore()?.({ path, root, before, after, mode: state && state.mode & 0o7777 });
     const bytes = after === undefined ? undefined : toBytes(after);
     const replace = (folder: OpenFolder | undefined) =>
       replaceFile({ folder: folder!, name }, { bytes, expected: state, isPrivate, mode });

@@ -1,6 +1,5 @@
 /** Remembers what a command changes, so that `undo` can take it back byte for byte. A record is on the disk before the
  *  change that it is about, so it survives a kill at any point. */
-import { AsyncLocalStorage } from "node:async_hooks";
 import { existsSync, lstatSync, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -8,6 +7,7 @@ import { createHash, randomBytes } from "../../core/crypto.ts";
 import { ContextError } from "../../core/errors.ts";
 import { type Environment, stateDirectory } from "../directories.ts";
 import { isAlive, ownIdentity, type ProcessIdentity } from "../processes/process-identity.ts";
+import { type ComingChange, changeRecorder } from "./change-file.ts";
 import { removeTree } from "./folder-tree.ts";
 import { withLock } from "./lock.ts";
 import { isInside, upward } from "./paths.ts";
@@ -54,8 +54,6 @@ export interface RecordOptions extends JournalPlace {
 /** What is kept. Older runs of other projects are removed too: a project may be gone. */
 const kept = { runs: 20, days: 90, bytes: 64 * 2 ** 20 };
 
-const recording = new AsyncLocalStorage<(change: RecordedChange) => Promise<void>>();
-
 /** Records every change of a person's file that happens in `action`. Without a change there is no record. */
 export async function recordChanges<Result>(
   { command, root, env, onFailure }: RecordOptions,
@@ -66,17 +64,20 @@ export async function recordChanges<Result>(
   const folder = join(runs, `${at.replace(/\D/g, "")}-${randomBytes(4).toString("hex")}`);
   const write = (name: string, value: object) => replaceOwnFile(join(folder, name), Buffer.from(JSON.stringify(value)));
   let count = 0;
-  const record = async (change: RecordedChange) => {
+  const record = async ({ path, root, before, mode, after }: ComingChange) => {
     if (count === 0) {
       await removeOldRuns(runs);
       const about: RunFile = { version: 1, command, root: readFolderIdentity(root), at, process: ownIdentity() };
       await write("run.json", about);
     }
     count++;
+    const newFolders = [...upward(dirname(path), root)].filter((folder) => !existsSync(folder));
+    const hash = after === undefined ? null : hashContent(after);
+    const change: RecordedChange = { path, root, before: before ?? null, mode, after: hash, newFolders };
     await write(`${String(count).padStart(6, "0")}.json`, change);
   };
   try {
-    const result = await recording.run(record, action);
+    const result = await changeRecorder.run(record, action);
     if (count > 0) await write("done.json", {});
     return result;
   } catch (error) {
@@ -107,20 +108,6 @@ export function withJournal<Result>({ root, env }: JournalPlace, action: () => P
     return new ContextError("refused_target", message, { hint: "Wait until it has ended." });
   };
   return withLock(`undo ${root}`, { env, waitMs: 0, heldError }, action);
-}
-
-/** Called before a file is changed. Does nothing outside of `recordChanges`. */
-export async function recordChange(
-  change: Pick<RecordedChange, "path" | "root" | "mode"> & {
-    readonly before: string | undefined;
-    readonly after: string | undefined;
-  },
-): Promise<void> {
-  const record = recording.getStore();
-  if (record === undefined) return;
-  const { path, root, before = null, mode, after } = change;
-  const newFolders = [...upward(dirname(path), root)].filter((folder) => !existsSync(folder));
-  await record({ path, root, before, mode, after: after === undefined ? null : hashContent(after), newFolders });
 }
 
 /** Returns the hash of a byte string. */

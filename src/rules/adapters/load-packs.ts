@@ -15,10 +15,8 @@ import {
   type Profile,
   packTextName,
 } from "../packs/index.ts";
-import { companyDirectory } from "../sync/company.ts";
 import { expandLayers } from "../sync/expand-layers.ts";
 import { pinFolder } from "../sync/fetched-texts.ts";
-import { addPinnedSkills } from "../sync/pinned-skills.ts";
 import type { Adapter, Scope } from "./adapter.ts";
 
 export interface LoadPacksOptions {
@@ -74,11 +72,7 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
     loadAdapterSchema: async () => (await import("./adapter-schema.ts")).adapterFileSchema,
   });
   const expanded = await expandLayers(content.packs, pinFolder(options.scope, options));
-  const fetched = await addPinnedSkills(expanded.layers, {
-    skills: options.scope === "project" ? config.skills : [],
-    folder: pinFolder("project", options),
-    line: findSource(["skills"], options.sources ?? {}).line ?? 1,
-  });
+  const fetched = await addSkills(expanded.layers, options);
   const merged = mergeLayers(fetched.layers, { language: options.language ?? config.language });
   const profiles = [...builtInProfiles, ...content.profiles];
   const isBroken = content.problems.some(({ severity }) => severity === "error");
@@ -113,6 +107,15 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
   };
 }
 
+/** Few projects take skills from repositories, so the others do not load the code for them. */
+async function addSkills(layers: readonly PackLayer[], options: LoadPacksOptions) {
+  const { skills } = options.config;
+  if (options.scope !== "project" || skills.length === 0) return { layers, problems: [] };
+  const { addPinnedSkills } = await import("../sync/pinned-skills.ts");
+  const line = findSource(["skills"], options.sources ?? {}).line ?? 1;
+  return addPinnedSkills(layers, { skills, folder: pinFolder("project", options), line });
+}
+
 function judgePacks(
   packs: readonly Pack[],
   profile: Profile,
@@ -136,7 +139,8 @@ async function listLayers({ config, scope, root, env, contentDirectory }: LoadPa
   if (contentDirectory !== undefined) {
     layers.push({ layer: "embedded", directory: contentDirectory, strictness: "warning", required: true });
   }
-  const company = await companyDirectory(config.company, { root, env });
+  const company =
+    config.company && (await (await import("../sync/company.ts")).companyDirectory(config.company, { root, env }));
   if (company !== undefined)
     layers.push({ layer: "company", directory: company, strictness: "warning", required: true });
   if (scope === "global") layers.push({ layer: "user", directory: configDirectory(env), strictness: "error" });

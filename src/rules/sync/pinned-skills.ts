@@ -21,7 +21,6 @@ export async function addPinnedSkills(
     line,
   }: { readonly skills: readonly SkillSource[]; readonly folder: PinFolder; readonly line: number },
 ): Promise<{ readonly layers: readonly PackLayer[]; readonly problems: readonly ContentProblem[] }> {
-  if (skills.length === 0) return { layers, problems: [] };
   const config = join(folder.directory, "config.yaml");
   const problems: ContentProblem[] = [];
   const fail = (file: string, message: string, at = 1) =>
