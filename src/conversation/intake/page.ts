@@ -11,7 +11,15 @@ import {
   splitLong,
 } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
-import { passing, type ResultLine, readResultLines, type Weight, weighLines, withoutColours } from "./result-lines.ts";
+import {
+  decisive,
+  passing,
+  type ResultLine,
+  readResultLines,
+  type Weight,
+  weighLines,
+  withoutColours,
+} from "./result-lines.ts";
 
 export interface ResultPage {
   readonly text: string;
@@ -126,26 +134,38 @@ function lineEnd(text: string, from: number): number {
   return at < 0 ? text.length : at;
 }
 
-/** Finds lines with words of a failure, with a few lines after each. Returns the line feeds before and after them. */
-function findFailures(text: string, from: number, to: number): (readonly [start: number, stop: number])[] {
-  const failures: (readonly [start: number, stop: number])[] = [];
-  failureWords.lastIndex = from;
-  for (let match = failureWords.exec(text); match !== null && match.index < to; match = failureWords.exec(text)) {
+type Range = readonly [start: number, stop: number];
+
+/** Finds lines with failures, with a few lines after each. Returns the line feeds before and after them. A decisive line
+ *  may come after a thousand others that only have a word of a failure, so those are looked for first. */
+function findFailures(text: string, from: number, to: number): Range[] {
+  const found = [decisiveLines, failureWords].flatMap((words) => findRanges(words, text, [from, to]));
+  const failures: Range[] = [];
+  for (const range of found.sort(([a], [b]) => a - b))
+    if (range[0] >= (failures.at(-1)?.[1] ?? from)) failures.push(range);
+  return failures;
+}
+
+function findRanges(words: RegExp, text: string, [from, to]: Range): Range[] {
+  const ranges: Range[] = [];
+  words.lastIndex = from;
+  for (let match = words.exec(text); match !== null && match.index < to; match = words.exec(text)) {
     const start = Math.max(from, text.lastIndexOf("\n", match.index));
     let stop = lineEnd(text, match.index);
     for (let lines = 0; lines < 3 && stop < to; lines++) stop = lineEnd(text, stop + 1);
     stop = Math.min(stop, to);
     const isPassing = passing.test(withoutColours(text.slice(start + 1, lineEnd(text, match.index))));
     if (isPassing) stop = lineEnd(text, match.index);
-    else if (stop - start <= maxFailureCharacters) failures.push([start, stop]);
-    if (failures.length === maxFailures) break;
-    failureWords.lastIndex = Math.max(stop, match.index + 1);
+    else if (stop - start <= maxFailureCharacters) ranges.push([start, stop]);
+    if (ranges.length === maxFailures) break;
+    words.lastIndex = Math.max(stop, match.index + 1);
   }
-  return failures;
+  return ranges;
 }
 
+const decisiveLines = new RegExp(decisive.map(({ source }) => source).join("|"), "gm");
 const failureWords =
-  /\b(?:FAIL(?:ED|URE)?|ERROR|[Ee]rror|[Ff]ailed|[Ff]ailure|[Ee]xception|panic(?:ked)?|fatal|Traceback)\b/g;
+  /(?<![\w./-])(?:FAIL(?:ED|URE)?|ERROR|[Ee]rror|[Ff]ailed|[Ff]ailure|[Ee]xception|panic(?:ked)?|fatal|Traceback)(?![\w/-])/g;
 /** Longer ones are data. */
 const maxFailureCharacters = 4_000;
 

@@ -59,9 +59,21 @@ export type Weight = 0 | 1 | 2 | 3;
 export const passing: RegExp =
   /^\s*(?:✓|✔|√|ok \d+\b|PASS\b|--- PASS|=== (?:RUN|PAUSE|CONT)\b|#? ?pass \d)|\.\.\. ok$|\bPASSED\b|^ok\s+\S+\s+(?:\(cached\)|[\d.]+s)/;
 
+/** What systems, linkers, package managers and networks write about a failure, often without any other word of it. No
+ *  pattern crosses a line, because large texts are searched as a whole. */
+export const decisive: readonly RegExp[] = [
+  /^(?:Killed$|Caused by: |npm (?:ERR!|error) |E {3,}\S)/,
+  /\b(?:OOMKilled|[Oo]ut of memory|heap out of memory|[Nn]o space left|[Ss]egmentation fault|core dumped|[Tt]imed out)\b/,
+  /\b(?:undefined reference|undefined symbol|unresolved external|error TS\d+|panicked at|Traceback \(most recent)\b/,
+  /\bE(?:CONN(?:REFUSED|RESET|ABORTED)|TIMEDOUT|NOTFOUND|ADDRINUSE|ACCES|PERM|NOSPC|NOENT|MFILE|HOSTUNREACH|AI_AGAIN)\b/,
+  /^ +\d+:\d+ +error /,
+  /^(?:\w+[.:])*\w*(?:Error|Exception): /,
+];
+
 /** What the runners of tests, compilers and linters write about a failure, and their sums (vitest 4, jest 30, pytest 9,
  *  cargo 1.9x, go 1.2x, tsc 6, eslint 10; 2026-11). */
 const failing: readonly RegExp[] = [
+  ...decisive,
   // Sums.
   /^\s*(?:Test Files|Tests|Test Suites|Snapshots|Errors|Duration|Time|Type Errors):? {1,8}.*\d/,
   /^=+ .*\b(?:passed|failed|errors?|skipped|no tests ran)\b.* =+$/,
@@ -74,14 +86,13 @@ const failing: readonly RegExp[] = [
   /^(?:failures:|---- \S+ stdout ----|_{3,} .+ _{3,})/,
   // What was wrong.
   /^\s*(?:\w*(?:Error|Exception|Failure)|panic|fatal|error)(?:\[\w+\])?(?:: |$)/,
-  /\b(?:error TS\d+|panicked at|Traceback \(most recent call last\)|Segmentation fault|undefined reference)\b/,
-  /^E {3,}\S/,
-  /^\s+\d+:\d+\s+error\s/,
   /^\S+:\d+(?::\d+)?: (?:\w*Error|error|fatal error|FAILED|assertion)/,
   /^\s*(?:Expected|Received|expected|received|left|right|got|want|actual)\b.{0,12}[:=]/,
 ];
 
-const troubled = /\b(?:error|errors|fail|fails|failed|failure|exception|panic|fatal|denied|cannot|refused)\b/i;
+/** A word in a path or in a name, as in src/errors/failed.ts, says nothing. */
+const troubled =
+  /(?<![\w./-])(?:errors?|fail(?:s|ed|ure)?|exception|panic|fatal|denied|cannot|refused|timeout|not found|unable to)(?![\w/-])/i;
 const warning = /\bwarn(?:ing)?s?\b/i;
 /** A file's name on a line of its own, as eslint writes it before the problems of the file. */
 const fileName = /^(?:\/|\w:\\|\.?\.?\/?[\w@.-]+\/)[^\s:]*\.\w{1,5}$/;
