@@ -94,6 +94,73 @@ const first: readonly OutputKind[] = [
   },
 ];
 
+const second: readonly OutputKind[] = [
+  {
+    name: "a borrow checker",
+    usual: (n) => `   Compiling error-chain-${n} v0.${n % 20}.1`,
+    failure: [
+      "error[E0502]: cannot borrow `items` as mutable because it is also borrowed as immutable",
+      "  --> src/cart.rs:88:9",
+    ],
+    kept: "error[E0502]: cannot borrow `items` as mutable because it is also borrowed as immutable",
+    end: ["For more information about this error, try `rustc --explain E0502`."],
+  },
+  {
+    name: "a data race",
+    usual: (n) => `=== RUN   TestFailureOf${n}\n--- PASS: TestFailureOf${n} (0.00s)`,
+    failure: ["==================", "WARNING: DATA RACE", "Write at 0x00c0000b4010 by goroutine 8:"],
+    kept: "WARNING: DATA RACE",
+  },
+  {
+    name: "a program that crashed",
+    usual: (n) => `running case ${n} of parse_error.c ... ok`,
+    failure: ["./run-tests.sh: line 12:  4711 Segmentation fault      (core dumped) ./tests/fuzz"],
+    kept: "./run-tests.sh: line 12:  4711 Segmentation fault      (core dumped) ./tests/fuzz",
+  },
+  {
+    name: "a merge with a conflict",
+    usual: (n) => `Auto-merging src/errors/failed-${n}.ts`,
+    failure: ["CONFLICT (content): Merge conflict in src/cart.ts"],
+    kept: "CONFLICT (content): Merge conflict in src/cart.ts",
+  },
+  {
+    name: "a kernel that killed a process",
+    usual: (n) => `[${n}.${n % 1000}] usb 1-1: new high-speed device number ${n % 120}`,
+    failure: ["[812.4] Out of memory: Killed process 4242 (node) total-vm:9215200kB"],
+    kept: "[812.4] Out of memory: Killed process 4242 (node) total-vm:9215200kB",
+  },
+  {
+    name: "a certificate that nobody trusts",
+    usual: log,
+    failure: ['Get "https://registry.internal/v2/": x509: certificate signed by unknown authority'],
+    kept: 'Get "https://registry.internal/v2/": x509: certificate signed by unknown authority',
+  },
+  {
+    name: "a module that is missing",
+    usual: (n) => `copying errors/failure_${n}.py -> build/lib/errors`,
+    failure: ['  File "/app/main.py", line 3, in <module>', "ModuleNotFoundError: No module named 'yaml'"],
+    kept: "ModuleNotFoundError: No module named 'yaml'",
+  },
+  {
+    name: "a plan of infrastructure",
+    usual: (n) => `aws_instance.web[${n}]: Refreshing state... [id=i-${n.toString(16).padStart(8, "0")}]`,
+    failure: ["│ Error: Reference to undeclared resource", "│ ", '│   on main.tf line 12, in output "url":'],
+    kept: "│ Error: Reference to undeclared resource",
+  },
+  {
+    name: "a heap that is full",
+    usual: (n) => `[${n}] transformed src/pages/error-${n}.tsx in ${n % 90} ms`,
+    failure: ["FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory"],
+    kept: "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
+  },
+  {
+    name: "a checker of types",
+    usual: (n) => `LOG:  Parsing app/errors/failed_${n}.py`,
+    failure: ['app/cart.py:12: error: Incompatible types in assignment (expression has type "str")  [assignment]'],
+    kept: 'app/cart.py:12: error: Incompatible types in assignment (expression has type "str")  [assignment]',
+  },
+];
+
 const counter = await createCounter("estimate:claude-5");
 
 function printRun({ usual, failure, end = [] }: OutputKind, { lines, at }: { lines: number; at: number }): string {
@@ -105,7 +172,7 @@ function printRun({ usual, failure, end = [] }: OutputKind, { lines, at }: { lin
 const sizes = [600, 3_000, 20_000];
 const places = [0.2, 0.5, 0.9];
 
-test.each(first)("the page of $name has the line that matters", (kind) => {
+test.each([...first, ...second])("the page of $name has the line that matters", (kind) => {
   for (const lines of sizes) {
     for (const at of places) {
       const text = printRun(kind, { lines, at });

@@ -66,7 +66,8 @@ export const decisive: readonly RegExp[] = [
   /\b(?:OOMKilled|[Oo]ut of memory|heap out of memory|[Nn]o space left|[Ss]egmentation fault|core dumped|[Tt]imed out)\b/,
   /\b(?:undefined reference|undefined symbol|unresolved external|error TS\d+|panicked at|Traceback \(most recent)\b/,
   /\bE(?:CONN(?:REFUSED|RESET|ABORTED)|TIMEDOUT|NOTFOUND|ADDRINUSE|ACCES|PERM|NOSPC|NOENT|MFILE|HOSTUNREACH|AI_AGAIN)\b/,
-  /^ +\d+:\d+ +error /,
+  /^ +\d+:\d+ +error |^CONFLICT \(|\bDATA RACE\b/,
+  /\bx509: |\bcertificate (?:verify failed|has expired|is not trusted)|\bself[- ]signed certificate\b/,
   /^(?:\w+[.:])*\w*(?:Error|Exception): /,
 ];
 
@@ -107,6 +108,7 @@ export function weighLines(lines: readonly ResultLine[]): Weight[] {
     if (troubled.test(body)) return 2;
     return warning.test(body) ? 1 : 0;
   });
+  for (const index of findLoneLines(lines)) raise(weights, index, 1);
   for (const [index, weight] of [...weights].entries()) {
     if (weight !== 3) continue;
     for (const after of findDetails(lines, index)) raise(weights, after, 2);
@@ -115,6 +117,25 @@ export function weighLines(lines: readonly ResultLine[]): Weight[] {
     if (heading >= 0) raise(weights, Math.max(0, index - 40) + heading, 3);
   }
   return weights;
+}
+
+/** Finds the few lines that are like no other in an output that repeats itself, such as one error among a thousand lines of
+ *  progress. No word tells them from the rest. */
+function findLoneLines(lines: readonly ResultLine[]): number[] {
+  if (lines.length < 200) return [];
+  const shapes = new Map<string, number[]>();
+  for (const [index, { body }] of lines.entries()) {
+    const shape = body
+      .slice(0, 80)
+      .replaceAll(/[\da-f]*\d[\da-f]*/gi, "0")
+      .trim();
+    if (shape === "") continue;
+    const alike = shapes.get(shape);
+    if (alike === undefined) shapes.set(shape, [index]);
+    else alike.push(index);
+  }
+  const lone = [...shapes.values()].flatMap((alike) => (alike.length === 1 ? alike : []));
+  return lone.length <= lines.length / 50 ? lone : [];
 }
 
 /** The lines after a failure that belong to it, up to one that says that something passed, or two blank ones. A blank
