@@ -13,6 +13,7 @@ import {
 import type { Counter } from "../../core/tokens/index.ts";
 import {
   decisive,
+  findLoneLines,
   passing,
   type ResultLine,
   readResultLines,
@@ -120,7 +121,9 @@ function lineUnits(text: string, options: UnitOptions): Unit[] {
   const failures = options.isOutput ? findFailures(text, done, end) : [];
   for (const [start, stop] of failures) {
     skip(done, start);
-    parts.push(readUnits(text.slice(start + 1, stop), options));
+    // What is alone in the whole text need not be alone among the lines around it.
+    const units = readUnits(text.slice(start + 1, stop), options);
+    parts.push(units.map((unit) => (unit.weight === 0 ? { ...unit, weight: 1 } : unit)));
     done = stop;
   }
   skip(done, end);
@@ -139,11 +142,14 @@ type Range = readonly [start: number, stop: number];
 /** Finds lines with failures, with a few lines after each. Returns the line feeds before and after them. A decisive line
  *  may come after a thousand others that only have a word of a failure, so those are looked for first. */
 function findFailures(text: string, from: number, to: number): Range[] {
-  const found = [decisiveLines, failureWords].flatMap((words) => findRanges(words, text, [from, to]));
-  const failures: Range[] = [];
-  for (const range of found.sort(([a], [b]) => a - b))
-    if (range[0] >= (failures.at(-1)?.[1] ?? from)) failures.push(range);
-  return failures;
+  const [decided, worded] = [decisiveLines, failureWords].map((words) => findRanges(words, text, [from, to]));
+  const lone = findLoneRanges(text, [from, to]);
+  const chosen: Range[] = [];
+  for (const range of [...decided!, ...lone, ...worded!]) {
+    const [start, stop] = range;
+    if (chosen.every((other) => stop <= other[0] || start >= other[1])) chosen.push(range);
+  }
+  return chosen.sort(([a], [b]) => a - b);
 }
 
 function findRanges(words: RegExp, text: string, [from, to]: Range): Range[] {
@@ -163,6 +169,22 @@ function findRanges(words: RegExp, text: string, [from, to]: Range): Range[] {
   return ranges;
 }
 
+function findLoneRanges(text: string, [from, to]: Range): Range[] {
+  // Comparing all lines takes about 10 ms for each million of characters.
+  const lines = to - from > maxComparedCharacters ? [] : text.slice(from + 1, to).split("\n");
+  const lone = new Set(findLoneLines(lines));
+  const ranges: Range[] = [];
+  let start = from;
+  for (const [index, line] of lines.entries()) {
+    const stop = start + 1 + line.length;
+    if (lone.has(index) && line.length <= maxFailureCharacters) ranges.push([start, stop]);
+    if (ranges.length === maxFailures) break;
+    start = stop;
+  }
+  return ranges;
+}
+
+const maxComparedCharacters = 4_000_000;
 const decisiveLines = new RegExp(decisive.map(({ source }) => source).join("|"), "gm");
 const failureWords =
   /(?<![\w./-])(?:FAIL(?:ED|URE)?|ERROR|[Ee]rror|[Ff]ailed|[Ff]ailure|[Ee]xception|panic(?:ked)?|fatal|Traceback)(?![\w/-])/g;
@@ -293,18 +315,20 @@ function chooseUnits(units: readonly Unit[], maxCharacters: number): Set<number>
   const heaviestFirst: readonly number[][] = [[], [], [], []];
   // A long list has tens of thousands of elements.
   for (let index = 0; index < units.length; index++) heaviestFirst[3 - (units[index] as Unit).weight]?.push(index);
-  let left = maxCharacters;
-  for (const [rank, indexes] of heaviestFirst.entries()) {
-    // A program may repeat one failure a hundred times, and another one only once.
+  // A program may repeat one failure a hundred times, and another one only once.
+  const different = heaviestFirst.slice(0, 3).map((indexes) => {
     const patterns = new Set<string>();
-    const different = indexes.filter((index) => {
-      const pattern = rank < 2 ? dropDigits((units[index] as Unit).text) : "";
-      return rank < 2 && !patterns.has(pattern) && patterns.add(pattern);
+    return indexes.filter((index) => {
+      const pattern = dropDigits((units[index] as Unit).text);
+      return !patterns.has(pattern) && patterns.add(pattern);
     });
-    left -= takeEnds(different, units, { maxCharacters: left, chosen });
-    const others = indexes.filter((index) => !chosen.has(index));
-    left -= takeEnds(others, units, { maxCharacters: left, chosen });
+  });
+  let left = maxCharacters;
+  const [failures = [], ...others] = different;
+  for (const indexes of [failures, heaviestFirst[0]!, ...others, ...heaviestFirst]) {
     if (left <= 0) break;
+    const next = indexes.filter((index) => !chosen.has(index));
+    left -= takeEnds(next, units, { maxCharacters: left, chosen });
   }
   return chosen;
 }

@@ -108,7 +108,7 @@ export function weighLines(lines: readonly ResultLine[]): Weight[] {
     if (troubled.test(body)) return 2;
     return warning.test(body) ? 1 : 0;
   });
-  for (const index of findLoneLines(lines)) raise(weights, index, 1);
+  for (const index of findLoneLines(lines.map(({ body }) => body))) raise(weights, index, 1);
   for (const [index, weight] of [...weights].entries()) {
     if (weight !== 3) continue;
     for (const after of findDetails(lines, index)) raise(weights, after, 2);
@@ -121,11 +121,11 @@ export function weighLines(lines: readonly ResultLine[]): Weight[] {
 
 /** Finds the few lines that are like no other in an output that repeats itself, such as one error among a thousand lines of
  *  progress. No word tells them from the rest. */
-function findLoneLines(lines: readonly ResultLine[]): number[] {
+export function findLoneLines(lines: readonly string[]): number[] {
   if (lines.length < 200) return [];
   const shapes = new Map<string, number[]>();
-  for (const [index, { body }] of lines.entries()) {
-    const shape = body
+  for (const [index, line] of lines.entries()) {
+    const shape = line
       .slice(0, 80)
       .replaceAll(/[\da-f]*\d[\da-f]*/gi, "0")
       .trim();
