@@ -123,19 +123,30 @@ export function weighLines(lines: readonly ResultLine[]): Weight[] {
  *  progress. No word tells them from the rest. */
 export function findLoneLines(lines: readonly string[]): number[] {
   if (lines.length < 200) return [];
-  const shapes = new Map<string, number[]>();
+  /** The first line of each shape, or -1 if it has several. */
+  const firsts = new Map<number, number>();
   for (const [index, line] of lines.entries()) {
-    const shape = line
-      .slice(0, 80)
-      .replaceAll(/[\da-f]*\d[\da-f]*/gi, "0")
-      .trim();
-    if (shape === "") continue;
-    const alike = shapes.get(shape);
-    if (alike === undefined) shapes.set(shape, [index]);
-    else alike.push(index);
+    const shape = hashShape(line);
+    firsts.set(shape, firsts.has(shape) ? -1 : index);
   }
-  const lone = [...shapes.values()].flatMap((alike) => (alike.length === 1 ? alike : []));
+  firsts.delete(hashShape(""));
+  const lone = [...firsts.values()].filter((index) => index >= 0);
   return lone.length <= lines.length / 50 ? lone : [];
+}
+
+/** Lines that differ in numbers only have the same shape. Two others may share one by accident, and are then not found. */
+function hashShape(line: string): number {
+  let hash = 0;
+  let isNumber = false;
+  for (let at = 0; at < line.length && at < 80; at++) {
+    const code = line.charCodeAt(at);
+    const isDigit = code >= 48 && code <= 57;
+    // After a digit, a to f are taken for more of the number.
+    const continues = isNumber && (isDigit || ((code | 32) >= 97 && (code | 32) <= 102));
+    if (!continues && code !== 32) hash = (Math.imul(hash, 31) + (isDigit ? 48 : code)) | 0;
+    isNumber = isDigit || continues;
+  }
+  return hash;
 }
 
 /** The lines after a failure that belong to it, up to one that says that something passed, or two blank ones. A blank
