@@ -2,7 +2,7 @@
  *  action.yml, and it runs anywhere: `node scripts/compare-tokens.mjs [BASE]`. In a GitHub workflow the report goes into the job's
  *  summary, and into a comment where the token may write one. Exits with 1 if the check fails. */
 import { spawnSync } from "node:child_process";
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { appendFileSync, existsSync, lstatSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -78,8 +78,12 @@ function audit(folder) {
 
 /** The names of MCP servers in `.mcp.json`. Their definitions are not counted: that would start programs of the pull request. */
 function readServers(folder) {
+  const file = join(folder, ".mcp.json");
   try {
-    return new Set(Object.keys(JSON.parse(readFileSync(join(folder, ".mcp.json"), "utf8")).mcpServers ?? {}));
+    // A pull request may have a link or a pipe there.
+    const { size } = lstatSync(file);
+    if (!lstatSync(file).isFile() || size > 1_000_000) return new Set();
+    return new Set(Object.keys(JSON.parse(readFileSync(file, "utf8")).mcpServers ?? {}));
   } catch {
     return new Set();
   }

@@ -265,7 +265,13 @@ test("records are only for the user, and never in the project", async () => {
   }
   expect(Object.keys(project.tree()).filter((name) => /undo|journal/.test(name))).toEqual([]);
   writeFileSync(join(project.cwd, "AGENTS.md"), "mine\n");
+  const before = snapshot();
   const refused = await project.call(["undo"]);
   expect(refused).toMatchObject({ code: 1 });
   expect(refused.stderr).toContain("AGENTS.md: was changed since, so it stays. Use --force");
+  // Packs without their files would lose the rules that were in the files.
+  expect(refused.stdout).toContain("nothing was taken back");
+  expect(snapshot()).toEqual(before);
+  expect(await project.call(["undo", "--force"])).toMatchObject({ code: 0 });
+  expect(project.read("AGENTS.md.bak")).toBe("mine\n");
 });

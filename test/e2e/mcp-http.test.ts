@@ -32,7 +32,7 @@ afterEach(() => {
 });
 
 async function start(port: string, ...args: string[]): Promise<void> {
-  server = connectLines(plimsoll("mcp", "--format", "json", "--http", port, ...args), sandbox);
+  server = connectLines(plimsoll("mcp", "--format", "json", "--total", "100000", "--http", port, ...args), sandbox);
   await expect.poll(server.stderr, { timeout: 10_000 }).toMatch(/serving on http/);
   url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(server.stderr())![0];
   token = readToken(sandbox);

@@ -52,7 +52,11 @@ async function undoLast(place: Parameters<typeof listRuns>[0], call: UndoCall): 
     const hint = "Wait until it has ended.";
     throw new ContextError("refused_target", `the last command, ${last.command}, is still running`, { hint });
   }
-  const files = await undoRun(last, { env, dryRun: options["dry-run"] === true, force: options.force === true });
+  const how = { env, force: options.force === true };
+  const look = await undoRun(last, { ...how, dryRun: true });
+  // Half of it would leave rules in no file: neither in the packs nor where they were before.
+  const isRefused = look.some(({ state }) => state === "refused");
+  const files = options["dry-run"] === true || isRefused ? look : await undoRun(last, { ...how, dryRun: false });
   return renderUndone(last, files, call);
 }
 
@@ -80,14 +84,23 @@ function renderUndone(
   for (const { problem } of files) if (problem !== undefined) output.problem(describeError(problem, shown));
   const left = files.filter((file) => file.state === "refused").length;
   const lines = files
-    .filter((file) => file.state !== "refused")
+    .filter((file) => file.state !== "refused" && (left === 0 || dryRun))
     .map((file) => `${dryRun ? "would be " : ""}${file.state} ${printable(shown(file.path))}`);
   const what = `${printable(command)} of ${at}${state === "interrupted" ? ", which was interrupted" : ""}`;
+  const verb = left === 1 ? "was" : "were";
   const done =
-    left === 0 ? `took back ${what}` : `${countNoun(left, "file")} of ${what} ${left === 1 ? "is" : "are"} left`;
+    left === 0
+      ? `took back ${what}`
+      : `nothing was taken back: ${countNoun(left, "file")} of ${what} ${verb} changed since`;
   lines.push("", dryRun ? "Nothing was written, because this was a dry run." : done);
   return {
-    json: { command, at, state, files: files.map((file) => ({ path: shown(file.path), state: file.state })) },
+    json: {
+      ...{ command, at, state },
+      files: files.map((file) => ({
+        path: shown(file.path),
+        state: left === 0 || dryRun || file.state === "refused" ? file.state : "unchanged",
+      })),
+    },
     text: lines.join("\n"),
     isReport: !dryRun,
     failed: left > 0,

@@ -142,7 +142,7 @@ function hashShape(line: string): number {
     const code = line.charCodeAt(at);
     const isDigit = code >= 48 && code <= 57;
     // After a digit, a to f are taken for more of the number.
-    const continues = isNumber && (isDigit || ((code | 32) >= 97 && (code | 32) <= 102));
+    const continues: boolean = isNumber && (isDigit || ((code | 32) >= 97 && (code | 32) <= 102));
     if (!continues && code !== 32) hash = (Math.imul(hash, 31) + (isDigit ? 48 : code)) | 0;
     isNumber = isDigit || continues;
   }

@@ -10,7 +10,7 @@ import type { Adapter, AdapterTarget, ScopedRules } from "./adapter.ts";
 import type { Served } from "./choose-adapters.ts";
 import type { DraftOptions } from "./draft-file.ts";
 import { type ChooseOptions, chooseHarmless, type HarmlessTargets } from "./harmless-targets.ts";
-import { planSkills, type SkillFile } from "./skills.ts";
+import { planSkills, quoteForYaml, type SkillFile } from "./skills.ts";
 import {
   createOwnTextReader,
   type FileTarget,
@@ -270,8 +270,8 @@ function createRule(
   const values: Readonly<Record<string, string>> = {
     globs: plain.join(","),
     globs_list: `[${globs.map((glob) => JSON.stringify(glob)).join(", ")}]`,
-    name: JSON.stringify(oneLine(name)),
-    description: JSON.stringify(oneLine(description)),
+    name: quoteForYaml(oneLine(name)),
+    description: quoteForYaml(oneLine(description)),
   };
   return {
     ...wholeFile(path.replaceAll("{id}", id)),

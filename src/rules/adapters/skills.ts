@@ -108,7 +108,7 @@ function placeEach<Item extends { readonly name: string }>(
 
 /** Writes a command or an agent as a tool wants it. */
 function renderPrompt({ tools, models, body, ...prompt }: Prompt, form: PromptFiles, tool: string): string {
-  const quote = (text: string | undefined) => text && JSON.stringify(text);
+  const quote = (text: string | undefined) => text && quoteForYaml(text);
   const list = (all: readonly AgentTool[]) => tools && all.flatMap((each) => form.tools?.[each] ?? []).join(", ");
   const values: Readonly<Record<string, string | undefined>> = {
     name: prompt.name,
@@ -126,6 +126,11 @@ function renderPrompt({ tools, models, body, ...prompt }: Prompt, form: PromptFi
   return (
     lines.join("\n") + (form.arguments === undefined ? body : body.replaceAll("$ARGUMENTS", () => form.arguments!))
   );
+}
+
+/** Claude Code 2.1.327 ends front matter at the first `---`, wherever it is. The keys after it would then be text. */
+export function quoteForYaml(text: string): string {
+  return JSON.stringify(text).replaceAll("--", "\\u002d\\u002d");
 }
 
 /** Maps the folders that get the skills, or the paths of commands or agents, to the adapters that read them, the one
@@ -194,7 +199,8 @@ const mainName = "SKILL.md";
 /** Returns the other files that our SKILL.md lists, with their hashes. `current` is a byte string. */
 function readList(current: string | undefined): ReadonlyMap<string, string> {
   if (current === undefined || readOwnership(current).kind === "foreign") return new Map();
-  const list = /^<!-- plimsoll:files (.*) -->\s*$/m.exec(fromByteString(current))?.[1] ?? "";
+  // The last one is ours, also if a person wrote below it.
+  const list = [...fromByteString(current).matchAll(/^<!-- plimsoll:files (.*) -->\s*$/gm)].at(-1)?.[1] ?? "";
   const pairs = list.split(" ").flatMap((entry) => {
     // Earlier versions did not encode `=` in names, and a hash has none.
     const [, name = "", hash] = /^(.*)=(.*)$/.exec(entry) ?? [];

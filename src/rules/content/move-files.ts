@@ -59,6 +59,10 @@ export interface MovePlan extends MovedTexts {
 export async function planMove(options: MoveOptions, caller: Caller): Promise<MovePlan> {
   const { root } = options;
   const { found, nested } = await findFiles(options, caller);
+  // Read at once: what a person saves later must not be lost.
+  const bytes = new Map(
+    [...found.files, ...nested.files].map(({ path }) => [path, readForeignBytes(join(root, path), { within: root })]),
+  );
   const writing = await chooseWriting(found, options, caller);
   // A file that holds only blocks of ours was moved before.
   const hasOwnText = ({ path }: InstructionFile) => {
@@ -93,7 +97,7 @@ export async function planMove(options: MoveOptions, caller: Caller): Promise<Mo
     tools: chooseTools(ids, { ...moved, kept: all }),
     unreadable: [...found.unreadable, ...nested.unreadable],
     before: await measureLoads(options),
-    sources: new Map(moved.moved.map(({ path }) => [path, readForeignBytes(join(root, path), { within: root })])),
+    sources: new Map(moved.moved.map(({ path }) => [path, bytes.get(path)])),
   };
 }
 

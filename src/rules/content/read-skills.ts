@@ -25,6 +25,9 @@ export async function readSkills(
     const main = files["SKILL.md"];
     if (main === undefined) return warn("has no SKILL.md, so it is not a skill");
     if (!isSkillName(entry.name)) return warn(`is left out: the name of a skill ${nameRule}`);
+    if (main.includes("<!-- plimsoll:files")) {
+      return warn("the skill is left out: it has a comment of Plimsoll's own", join(folder, "SKILL.md"));
+    }
     const { description } = readFrontMatter(main, yaml);
     if (description === "") {
       return warn("the skill is left out: it needs front matter with a description", join(folder, "SKILL.md"));
@@ -45,12 +48,17 @@ function isSkillName(name: string): boolean {
 function readFrontMatter(
   text: string,
   { readYaml }: Awaited<ReturnType<typeof loadYaml>>,
-): { readonly keys: Readonly<Record<string, unknown>>; readonly description: string; readonly body: string } {
+): {
+  readonly keys: Readonly<Record<string, unknown>>;
+  readonly description: string;
+  readonly frontMatter: string;
+  readonly body: string;
+} {
   const [whole = "", frontMatter = ""] = /^---\n([\s\S]*?)\n---(?:\n|$)/.exec(text) ?? [];
   const { input } = readYaml(frontMatter);
   const keys = isPlainObject(input) ? input : {};
   const description = typeof keys.description === "string" ? oneLine(keys.description) : "";
-  return { keys, description, body: text.slice(whole.length) };
+  return { keys, description, frontMatter, body: text.slice(whole.length) };
 }
 
 /** Returns the text files of a skill by their path. A file that is not text is left out with a warning. */
@@ -74,18 +82,27 @@ const harmlessKeys: readonly string[] = [
   ...["argument-hint", "author", "disable-model-invocation", "tags", "user-invocable", "version", "when_to_use"],
 ];
 
-/** Returns why a repository may not bring this skill: its text would act before a person or a model reads it. */
+/** Returns why a repository may not bring this skill: its text would act before a person or a model reads it. Tools also
+ *  find a SKILL.md in a folder of a skill. */
 export async function explainPowers({ files }: Skill): Promise<string | undefined> {
-  const { keys, body } = readFrontMatter(files["SKILL.md"] ?? "", await loadYaml());
-  const key = Object.keys(keys).find((each) => !harmlessKeys.includes(each));
-  if (key !== undefined) return `its key "${key}" could give it more rights`;
-  const program = findProgram(body);
-  return program === undefined ? undefined : `AI tools run ${program} before they ask`;
+  const yaml = await loadYaml();
+  for (const [name, text] of Object.entries(files)) {
+    if (/[\u202a-\u202e\u2066-\u2069]|[\u{e0000}-\u{e007f}]/u.test(text)) return "it has characters that nobody sees";
+    if (!/(?:^|\/)skill\.md$/i.test(name)) continue;
+    const { keys, frontMatter } = readFrontMatter(text, yaml);
+    const key = Object.keys(keys).find((each) => !harmlessKeys.includes(each));
+    if (key !== undefined) return `its key "${key}" could give it more rights`;
+    const program = findProgram(text);
+    if (program !== undefined) return `AI tools run ${oneLine(program)} before they ask`;
+    if (frontMatter.includes("---")) return "its front matter has ---, at which some AI tools end it";
+  }
+  return undefined;
 }
 
-/** Returns a part of a text that AI tools run when they load the text. */
+/** Returns a part of a text that AI tools run when they load the text. Looks at front matter too: Claude Code 2.1.327 ends
+ *  it at the first `---`, wherever that is, and finds these signs in the middle of a line and across lines. */
 function findProgram(text: string): string | undefined {
-  return /!`[^`\n]+`|^ *```!/m.exec(text)?.[0].trim();
+  return /!`[^`]+`|```!/.exec(text)?.[0];
 }
 
 /** Reads `commands/` or `agents/`: one file for each. Only the keys of `Prompt` are read, and a file with any other key is
@@ -105,9 +122,9 @@ export async function readPrompts(scope: ContentScope, directory: string, kind: 
     if (description === "") return warn("it needs front matter with a description");
     const shape = readPromptKeys(keys, kind);
     if (typeof shape === "string") return warn(shape);
-    const program = kind === "command" ? findProgram(body) : undefined;
+    const program = kind === "command" ? findProgram(text) : undefined;
     if (program !== undefined)
-      return warn(`AI tools run ${program} before they ask. Write what the agent should run as a sentence.`);
+      return warn(`AI tools run ${oneLine(program)} before they ask. Write what the agent should run as a sentence.`);
     return [{ kind, name: basename(entry.name, ".md"), description, body, ...shape }];
   });
 }

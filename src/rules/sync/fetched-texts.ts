@@ -159,6 +159,9 @@ export async function readPinIndex(
   return { file, reason: "is damaged, so nothing that was fetched can be used. Run `plimsoll sync` to write it again" };
 }
 
+/** A name of a branch would let the index choose another text. */
+const isCommit = (value: unknown): value is string => isText(value) && /^[\da-f]{40,64}$/.test(value);
+
 const isIndex = objectOf(
   {
     texts: listOf(
@@ -170,7 +173,7 @@ const isIndex = objectOf(
   },
   {
     skills: listOf(
-      objectOf({ name: isText, source: isText, revision: isText, path: isText, commit: isText, sha256: isText }),
+      objectOf({ name: isText, source: isText, revision: isText, path: isText, commit: isCommit, sha256: isText }),
     ),
   },
 );

@@ -5,7 +5,7 @@ import { compareText } from "../../core/text/index.ts";
 import { type SkillSource, withoutPasswords } from "../../host/index.ts";
 import type { ContentScope } from "../content/content-files.ts";
 import type { ContentProblem } from "../content/load-content.ts";
-import { readSkills } from "../content/read-skills.ts";
+import { explainPowers, readSkills } from "../content/read-skills.ts";
 import { createPackSource, type PackLayer, type Skill } from "../packs/index.ts";
 import { hashText, type PinFolder, readPinIndex, type SkillPin } from "./fetched-texts.ts";
 
@@ -38,7 +38,7 @@ export async function addPinnedSkills(
     if (absent !== undefined) fail(config, absent, line);
     for (const pin of pins.filter(({ name }) => isWanted(source, name))) {
       const skill = stored.get(pin.name);
-      const problem = explainPinned(skill, pin);
+      const problem = await explainPinned(skill, pin);
       if (problem === undefined)
         used.set(pin.name, { ...skill!, path: `.plimsoll/fetched/skills/${pin.name}/SKILL.md` });
       else fail(join(folder.directory, "fetched/skills", pin.name, "SKILL.md"), problem);
@@ -63,8 +63,11 @@ function explainAbsent(pins: readonly SkillPin[], { source, only }: SkillSource)
   return `${what} of ${withoutPasswords(source)} were never fetched. Run \`plimsoll sync\``;
 }
 
-function explainPinned(skill: Skill | undefined, { sha256 }: SkillPin): string | undefined {
-  if (skill !== undefined && hashSkill(skill) === sha256) return undefined;
+async function explainPinned(skill: Skill | undefined, { sha256 }: SkillPin): Promise<string | undefined> {
+  if (skill !== undefined && hashSkill(skill) === sha256) {
+    const powers = await explainPowers(skill);
+    return powers && `the skill is not used: ${powers}`;
+  }
   const state = skill === undefined ? "is missing" : "differs from its hash in index.json";
   return `the skill ${state}. Run \`plimsoll sync\` to fetch it again, or restore its files`;
 }

@@ -163,7 +163,9 @@ async function takeSkill(
   const { name, commit, sha256 } = taken;
   const other = state.pins.find((each) => each.name === name);
   if (other !== undefined) return `${other.source} has a skill of this name too`;
-  const scripts = Object.keys(skill.files).filter((file) => skill.files[file]!.startsWith("#!"));
+  const scripts = Object.keys(skill.files).filter(
+    (file) => skill.files[file]!.startsWith("#!") || programFile.test(file),
+  );
   const facts = { scripts, leftOut };
   const isSame = pin?.sha256 === sha256;
   if (mode === "check") {
@@ -172,6 +174,9 @@ async function takeSkill(
     else addPin(pin, "behind", state, { ...facts, latest: commit });
     return undefined;
   }
+  // Whoever changes the index must not choose another text.
+  if (mode === "missing" && pin !== undefined && !isSame)
+    return `commit ${pin.commit.slice(0, 7)} has another text than its hash in index.json. Run \`plimsoll sync --update\``;
   const problem = await writeSkill(skill, state.stored.get(name), folder);
   if (problem !== undefined) return problem;
   if (pin === undefined || mode === "missing") addPin(taken, "fetched", state, facts);
@@ -179,6 +184,9 @@ async function takeSkill(
   else addPin(taken, "updated", state, { ...facts, previous: pin.commit });
   return undefined;
 }
+
+/** Programs, and settings that may start some. */
+const programFile = /\.(?:[cm]?[jt]s|py|rb|pl|php|ps1|bat|cmd|sh|bash|zsh|fish)$|(?:^|\/)agents\/[^/]+\.ya?ml$/i;
 
 interface RemoteSkills {
   readonly commit: string;
