@@ -46,12 +46,37 @@ test("what only looks like JSON is text, and so is JSON whose numbers would be r
   expect(precise.items).toEqual(['{"id":9007199254740993}']);
 });
 
-test("several blocks become items, with a note in the place of what cannot be paged", () => {
+test("several blocks become lines, with a note in the place of what cannot be paged", () => {
   const link = { type: "resource_link", uri: "file:///a", name: "a" };
+  const note = '{"type":"image","mimeType":"image/png","note":"sent with the first page"}';
   expect(plain(text("a\nb"), image, link)).toEqual({
     fields: {},
-    itemsName: "blocks",
-    items: ["a\nb", { type: "image", mimeType: "image/png", note: "sent with the first page" }, link],
+    itemsName: "lines",
+    items: ["a", "b", note, '{"type":"resource_link","uri":"file:///a","name":"a"}'],
+  });
+});
+
+test("short blocks come first, and a file's text is as it is below its other facts", () => {
+  const lines = Array.from({ length: 300 }, (_, index) => `line ${index} of "the file"`);
+  const resource = { uri: "repo://a/b.ts", mimeType: "text/plain", text: lines.join("\n") };
+  const file = { type: "resource", resource, annotations: { priority: 1 } };
+  const facts = {
+    type: "resource",
+    resource: { uri: "repo://a/b.ts", mimeType: "text/plain" },
+    annotations: { priority: 1 },
+  };
+  expect(plain(file, text("downloaded (SHA: abc)")).items).toEqual([
+    "downloaded (SHA: abc)",
+    JSON.stringify(facts),
+    ...lines,
+  ]);
+});
+
+test("a list beside an image is still a list", () => {
+  expect(plain(text("[1, 2, 3]"), image)).toEqual({
+    fields: { media: [{ type: "image", mimeType: "image/png", note: "sent with the first page" }] },
+    itemsName: "items",
+    items: [1, 2, 3],
   });
 });
 
@@ -115,7 +140,7 @@ test("a result with neither a list nor a text has only fields", () => {
     itemsName: "items",
     items: [],
   });
-  expect(itemize({ result: {} })).toEqual({ fields: {}, itemsName: "blocks", items: [] });
+  expect(itemize({ result: {} })).toEqual({ fields: {}, itemsName: "lines", items: [] });
 });
 
 test("an object of many members without a large one becomes its members, also inside another", () => {

@@ -46,21 +46,33 @@ export function itemizeResult({ result, structuredText }: RawResult): ItemizedRe
   const blocks = readBlocks(result);
   const texts = blocks.filter((block) => !isMedia(block));
   if (structuredText !== undefined) return itemizeStructured(result, structuredText, texts.map(renderBlock));
-  const [only] = texts;
-  if (only?.type !== "text" || blocks.length > 1)
-    return {
-      fields: {},
-      itemsName: "blocks",
-      items: blocks.map((block) => {
-        if (block.type === "text") return renderBlock(block);
-        if (!isMedia(block)) return block;
-        const { data, resource, ...facts } = block;
-        return { ...facts, note: "sent with the first page" };
-      }),
-    };
+  const [only, ...others] = texts;
+  if (blocks.length === 0) return { fields: {}, itemsName: "lines", items: [] };
+  if (only?.type !== "text" || others.length > 0) return itemizeLines(joinBlocks(blocks));
   const text = renderBlock(only);
   const data = parseData(text);
-  return data === undefined ? itemizeLines(text) : itemizeData(data, text);
+  if (data === undefined) return itemizeLines(joinBlocks(blocks));
+  const itemized = itemizeData(data, text);
+  const media = blocks.filter(isMedia).map(describeMedia);
+  return media.length === 0 ? itemized : { ...itemized, fields: { media, ...itemized.fields } };
+}
+
+/** Joins the blocks as lines. Short ones come first: they say what the others are, or what a tool did. The text of a file
+ *  is below a line of JSON with its other facts. */
+function joinBlocks(blocks: readonly RpcObject[]): string {
+  const texts = blocks.map((block) => {
+    if (isMedia(block)) return JSON.stringify(describeMedia(block));
+    const { resource } = block;
+    if (!isPlainObject(resource) || typeof resource.text !== "string") return renderBlock(block);
+    const { text, ...facts } = resource;
+    return `${JSON.stringify({ ...block, resource: facts })}\n${text}`;
+  });
+  const isShort = (text: string) => text.length <= 2_000;
+  return [...texts.filter(isShort), ...texts.filter((text) => !isShort(text))].join("\n");
+}
+
+function describeMedia({ data, resource, ...facts }: RpcObject): RpcObject {
+  return { ...facts, note: "sent with the first page" };
 }
 
 function readBlocks({ content }: RpcObject): readonly RpcObject[] {
