@@ -66,7 +66,7 @@ export type { InstallReport, McpInstallOptions } from "./mcp-wire/run-install.ts
 export type { SyncReport } from "./sync/sync.ts";
 export { readProjectFetches } from "./sync/trusted-fetches.ts";
 
-/** Loads `sync`. It is the only command that uses the network. */
+/** Loads `sync` when it is used. Most commands do not need its code for HTTP, DNS and HTML. */
 export function loadSync(): Promise<typeof import("./sync/sync.ts")> {
   return import("./sync/sync.ts");
 }

@@ -14,7 +14,7 @@ export interface DecisionLog {
 
 /** One pass that moved the boundary. Each costs one cache break. */
 export interface Epoch extends Boundary {
-  /** The first message with which the history needed the epoch. Never before `reach`. */
+  /** The message with which the history became too large. Never before `reach`. */
   readonly at: Anchor;
   /** The last message that the epoch concerns. */
   readonly reach: Anchor;
@@ -51,9 +51,10 @@ export interface Anchor {
   readonly chain: string;
 }
 
-/** What happens to a part. `replace` may keep the fields of an input whose JSON has at most `keeps` characters, and a
- *  result may carry a digest of what is gone. `shorten` keeps this many characters. On a whole message, `stub` replaces it
- *  with an assistant text, and `detach` keeps its text without references to content that is removed. */
+/** What happens to a part. `replace` puts `text` in its place. In the input of a call it keeps fields whose JSON has at
+ *  most `keeps` characters, and to a result it adds the `digest`. `shorten` keeps the first `head` and the last `tail`
+ *  characters. Two decisions are about a whole message: `stub` replaces it with an assistant text, and `detach` keeps
+ *  its text without references to removed content. */
 export type Decision =
   | { readonly action: "replace"; readonly text: string; readonly keeps?: number; readonly digest?: string }
   | { readonly action: "drop" }
@@ -89,7 +90,7 @@ export interface DecisionIndex {
   createId(message: TrackedMessage, part: Pick<LoggedDecision, "message" | "part">): string;
 }
 
-/** `names` are those of messages that other logs of the same recording have named. */
+/** `names` are names of messages that other logs of the same recording have already computed. */
 export function createDecisionIndex(
   sessionId: string,
   ledger: DecisionLog = { epochs: [] },

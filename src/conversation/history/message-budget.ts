@@ -107,10 +107,10 @@ function roundToClass(tokens: number, limit: number): number {
   return step <= 0 ? tokens : Math.ceil(Math.ceil(tokens / step) * step);
 }
 
-/** Returns the largest estimate whose corrected size is within the limit. `corrected` returns the tokens that the provider
- *  would count at most for an estimate. The correction applies in steps of 5 %, and not at all while it is within 10 % and
- *  the window still has room. So one process that saw usage and another one that did not nearly always make the same
- *  decisions. */
+/** Converts a limit in the provider's tokens to a limit for our estimate. `corrected` returns the most tokens that the
+ *  provider would count for an estimate. A correction of at most 10 % is ignored while the window has room for it.
+ *  Larger ones are rounded to steps of 5 %. So a process that saw the provider's usage nearly always decides the same
+ *  as a process that did not. */
 function correctLimit(limit: number, corrected: (estimate: number) => number, contextWindow: number): number {
   // Corrections grow with the estimate.
   let fits = 0;

@@ -10,8 +10,9 @@ export interface BoundaryInput {
   /** Tokens of each message, untrimmed and trimmed, before `estimate` adds its overheads. */
   readonly full: readonly number[];
   readonly trimmed: readonly number[];
-  /** The sums of both over the messages before each index, from 0 on, if the caller keeps them: then a call does not add
-   *  up the whole history. In `trimmed`, a message that cannot be trimmed counts in full. */
+  /** Running sums of `full` and `trimmed`: the entry at an index adds up the messages before it. A caller that keeps
+   *  them saves each call from adding up the whole history. In `trimmed`, a message that cannot be trimmed counts in
+   *  full. */
   readonly sums?: { readonly full: readonly number[]; readonly trimmed: readonly number[] } | undefined;
   /** The boundary so far. If it is beyond the end, all messages are trimmed and it stays. */
   readonly previous: number;
@@ -47,8 +48,8 @@ export function advanceBoundary(input: BoundaryInput): AdvancedBoundary {
   return { boundary, tokens: estimate(rawTokens) };
 }
 
-/** Returns the index of the first message with which the history exceeds the threshold, with the boundary where it
- *  was. */
+/** Returns the index of the first message with which the history exceeds the threshold, if the boundary stays where it
+ *  is. */
 export function firstBeyond(input: BoundaryInput & Required<Pick<BoundaryInput, "sums">>): number | undefined {
   const { roles, previous, estimate, threshold } = input;
   let [low, high] = [0, roles.length];
@@ -82,8 +83,8 @@ function tokensAt({ roles, full, trimmed }: BoundaryInput, index: number, bounda
   return (isTrimmed ? trimmed[index] : full[index]) ?? 0;
 }
 
-/** Returns the index of the assistant message that is `keep` from the end: 0 if there are fewer, the length if `keep`
- *  is 0. */
+/** Returns the index of the assistant message that is number `keep` from the end. Returns 0 if there are fewer, and the
+ *  number of messages if `keep` is 0. */
 function firstKept(roles: BoundaryInput["roles"], keep: number): number {
   if (keep === 0) return roles.length;
   let found = 0;

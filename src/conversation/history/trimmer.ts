@@ -358,11 +358,11 @@ function decide(state: TrimState, request: RequestParts, call: ReplayCall): Open
   const context: CallContext = { policy, ledger, requested, history, room, frame, trimmedBefore, hasRecall };
   // If `isPinned` throws, the draft is half decided. The next call then reads everything again.
   state.history = undefined;
-  // Where decisions are stored, those that are not there were not made: to derive others would change what was sent, and
-  // models refuse thinking that was made from other bytes. The RFC's state is the boundary that its callers store.
+  // If decisions are stored, a decision that is not in the store was never made. To derive it now would change what was
+  // sent, and models refuse thinking that was made from other bytes. Callers of the rfc policies store the boundary.
   const isDerivable = !isRfc(settings.policy) && settings.store === undefined && settings.checkpoint === undefined;
   const derived = isDerivable ? deriveEpochs(context, unchanged) : undefined;
-  // Here and in `finish` field by field: with spreads, a replay of thousands of calls takes noticeably longer.
+  // Fields are copied one by one, here and in `finish`. With spreads, a replay of thousands of calls takes longer.
   const { draft, outcome, budget } = decideNow(context, { isCold, unchanged });
   return { request, history, lens, frame, trimmedBefore, derived, draft, outcome, budget };
 }
@@ -393,7 +393,7 @@ async function trimWithSummary(state: TrimState, request: RequestParts, call: Tr
   return { reduction: summary === undefined ? reduction : { ...reduction, summary }, same };
 }
 
-/** Ends one call: write the ledger, collect what is sent. */
+/** Ends one call: writes the decisions into the log and collects what is sent. */
 function finish(state: TrimState, call: OpenCall): Reduced {
   const { history, lens, draft, outcome, frame, trimmedBefore, derived } = call;
   const before = history.collapsed;
@@ -409,7 +409,7 @@ function finish(state: TrimState, call: OpenCall): Reduced {
     return found;
   };
   const unbound = state.watchBinding(call.request, history.messages);
-  // Nobody reads the reports of a replay. To write them on each call would take most of its time.
+  // Nobody reads the reports of a replay, and writing them would take most of its time.
   const isReported = state.recording === undefined;
   const pressure = isEpoch && isReported ? describePressure(history, findLargest) : undefined;
   if (pressure !== undefined) state.settings.onPressure?.(pressure);
@@ -471,8 +471,9 @@ function trackHistory({ ledger, recording }: TrimState, lens: MessageLens): Trac
   return createTrackedHistory(reader, ledger);
 }
 
-/** Returns the messages that may show the format. Plain text is read as Anthropic's, so only new messages can show
- *  more. A `developer` message is read as OpenAI chat; without it the rest would show another format. */
+/** Returns the messages by which to recognise the format. Plain text fits every format and is read as Anthropic's.
+ *  After plain text, only new messages can show another format. In every other case all messages are needed: a
+ *  `developer` message shows OpenAI chat, and without it the others could show another format. */
 function selectTelling({ lens, history }: TrimState, messages: readonly object[]): readonly object[] {
   if (lens?.format !== "anthropic") return messages;
   let same = 0;
@@ -480,8 +481,8 @@ function selectTelling({ lens, history }: TrimState, messages: readonly object[]
   return messages.slice(same);
 }
 
-/** Whether new messages make the format certain. Anthropic and OpenAI chat are also the defaults for plain text, which fits every
- *  format. */
+/** Returns whether new messages make the format certain. Plain text does not, because it fits every format and is read
+ *  as Anthropic's or OpenAI chat. */
 function showsFormat({ format }: MessageLens, news: readonly TrackedMessage[]): boolean {
   if (format !== "anthropic" && format !== "openai") return true;
   return news.some(({ original }) => original.parts.some(({ kind, isFramed }) => kind !== "text" && isFramed !== true));

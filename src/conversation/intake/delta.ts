@@ -1,7 +1,6 @@
-/** Finds the lines of a result that the context already holds, and writes notes in their place. A reader can put the
- *  whole result together again: a note names a call and line numbers, and means the newest result of that call that has
- *  these numbers. So no note refers to lines that a newer result of the call replaced, even if the context still has
- *  them. */
+/** Finds the lines of a result that the context already holds, and writes notes in their place. A note names a call and
+ *  line numbers. It means the newest result of that call that has these numbers, so a reader can put the whole result
+ *  together again. Lines that a newer result of the call replaced get no note, even if the context still has them. */
 import type { KeyedHash } from "../../core/text/index.ts";
 import {
   countRunLines,
@@ -33,8 +32,8 @@ interface Piece {
 
 export interface DeltaOptions {
   readonly held: readonly HeldText[];
-  /** The name of this result's call. If several runs match for equally many lines, one that a call of this name showed
-   *  is used, because a reader finds it most easily. */
+  /** The name of this result's call. If several runs match equally many lines, a run from a call of this name is used,
+   *  because a reader finds it most easily. */
   readonly label: string;
   /** Whether a line is shown although the context holds it. */
   readonly isKept: (index: number) => boolean;
@@ -144,8 +143,8 @@ interface LongMatch extends Match {
   readonly length: number;
 }
 
-/** Returns the match that goes on for the most lines. Of equally long ones it is one that this call showed, or else one in
- *  the same text as the range before. */
+/** Returns the longest match. Among equally long matches it prefers one from a call of this name, then one in the same
+ *  text as the previous range. */
 function longestMatch(hashes: readonly string[], search: Search): LongMatch | undefined {
   const { at, matches, isKept, label, previous } = search;
   if (isKept(at)) return undefined;
@@ -185,8 +184,8 @@ function dropLongNotes(lines: readonly HashedLine[], ranges: readonly HeldRange[
   });
 }
 
-/** Writes the result with a note in place of each range. The first line names the call that showed most of them, so that
- *  the notes can be short. */
+/** Writes the result with a note in place of each range. The first line names the call that showed most of the ranges,
+ *  so that the notes can be short. */
 function renderDelta(
   lines: readonly HashedLine[],
   ranges: readonly HeldRange[],

@@ -92,7 +92,8 @@ export function keepWindow(held: readonly HeldText[], window: number): readonly 
   return start === 0 ? held : held.slice(start);
 }
 
-/** If a result gave names to lines of an earlier one, and the context no longer holds that result, drops these names. */
+/** A result that left out lines gave them a new name. Drops lines whose name comes from a result that is no longer
+ *  held. */
 export function dropLostNames(held: readonly HeldText[]): HeldText[] {
   const results = new Set(held.flatMap(({ sequence, isWritten }) => (isWritten === true ? [] : [sequence])));
   return held.map((text) => ({
@@ -107,13 +108,14 @@ export interface SentTurn {
   readonly first: number;
   /** The names of its results, oldest first. */
   readonly labels: readonly string[];
-  /** The names that several results of this turn have although they show different lines. No note refers to a result of
+  /** Names that several results of this turn share, although they show different lines. No note refers to a result of
    *  this turn by such a name. */
   readonly unclear: readonly string[];
 }
 
-/** Returns what the context held before a turn, without lines that a result of this turn may rename. `unfinished` are
- *  the names of its calls without a result. */
+/** Returns what the context held before this turn, without lines that notes would name after a call of this turn. The
+ *  result of such a call may show other lines under the same numbers. `unfinished` are the names of calls that have no
+ *  result yet. */
 export function beforeTurn(
   held: readonly HeldText[],
   turn: SentTurn,
@@ -121,7 +123,7 @@ export function beforeTurn(
 ): readonly HeldText[] {
   if (turn.labels.length + unfinished.length === 0) return held;
   const earlier = held.filter(({ sequence }) => sequence < turn.first);
-  // A turn of thousands of results fills the context alone.
+  // A turn of thousands of results fills the whole context, and then there is nothing to filter.
   if (earlier.length === 0) return earlier;
   const now = new Set([...turn.labels, ...unfinished]);
   return earlier.map((text) => {
@@ -178,9 +180,9 @@ export function addSent(
   return { held: [...others, ...(runs.length === 0 ? [] : [written]), own], turn: { ...turn, labels } };
 }
 
-/** Returns whether an earlier result of this turn has the same name and shows, or may show, another line under the same
- *  number. The client may send the two in any order, so the name would not say which one is meant. The same is true of
- *  calls that wrote different texts with equally many lines. */
+/** Returns whether a note with the name of this result could mean two things. Either an earlier result of this turn has
+ *  the same name and shows, or may show, another line under the same number. Or two calls of this name wrote different
+ *  texts with equally many lines. The client may send both in any order, so the name cannot say which is meant. */
 function isAmbiguous(held: readonly HeldText[], sent: SentResult, earlierResults: number): boolean {
   const { turn, lines, written } = sent;
   const { label } = sent.text;
@@ -195,13 +197,13 @@ function isAmbiguous(held: readonly HeldText[], sent: SentResult, earlierResults
           countRunLines(own) === countRunLines(run) && own.hashes !== run.hashes;
         return isOfTurn(text) && written.some(isOther);
       }
-      // Lines of earlier turns count, too: the other result may have left them out.
+      // Lines from earlier turns count as well, because the other result of this turn may have left them out.
       return (run.named?.label ?? text.label) === label && findOther(run, 0) < countRunLines(run);
     }),
   );
 }
 
-/** Drops the names that results of this turn gave under a label. */
+/** Drops lines that can be named only by a result of this turn with this label. */
 function dropNames(held: readonly HeldText[], first: number, label: string): HeldText[] {
   return held.map((text) => {
     const isOfTurn = text.label === label && text.sequence >= first;

@@ -64,7 +64,8 @@ export interface IntakeOptions {
   /** Says how to get an original. It is part of the shortened text.
    *  @default (id) => `plimsoll recall ${id}` */
   readonly recallHint?: ((id: string) => string) | undefined;
-  /** What ids and the mark in notes are derived from if calls have no ids. No file may know it.
+  /** The text from which ids and the mark in notes are derived if calls have no ids. Keep it out of files that tools
+   *  read, because a file that knows the mark can forge notes.
    *  @default the names of session and agent */
   readonly markSeed?: string | undefined;
   /** Resolves when a store is too slow; then the original is returned. By default `admit` waits for the store. */
@@ -271,7 +272,7 @@ function admitInto(
   result: CountedResult,
   settings: Settings,
 ): { readonly context: IntakeContext; readonly admitted: AdmittedResult } {
-  // One digest serves to compare the text and to name it: each pass over several MB takes milliseconds.
+  // One digest is used both to compare the text and to name it, because each pass over several MB takes milliseconds.
   const digest = digestText(result.text);
   const whole = hash.text(digest);
   const sequence = context.sequence + 1;
@@ -281,7 +282,7 @@ function admitInto(
   const id = () => createOriginalId(["intake", settings.sessionId, settings.agentId, seed, sequence, digest]);
   const held = keepWindow(context.held, settings.deltaWindow);
   const call = { call: hash.text(JSON.stringify([result.tool, result.input ?? null])), text: whole, sequence };
-  // If the client would cut the whole text, an agent that insists on it would see even less.
+  // An agent that repeats a shortened call gets the whole text, unless the client would cut it and show even less.
   const insisted = result.isCut ? undefined : context.edited.find((each) => isRepeatedCall(each, call));
   // Only the mark distinguishes our notes, so a text that contains the mark gets no notes. A page leaves out colour
   // codes, so the mark is searched in the text without them.
@@ -293,7 +294,7 @@ function admitInto(
   const edit = isWhole ? undefined : chooseEdit(result, { held: earlier, whole, hash, lines, mark, id, settings });
   const unquoted = edit?.admitted ?? { text: result.text, tokens: result.tokens, edit: "none" };
   const admitted = quoteResult(unquoted, { mark: isMarked ? undefined : mark, settings, lines, result });
-  // If the client cuts what is sent, nobody knows what the context has of it.
+  // If the client cuts what is sent, nobody knows which lines the context has.
   const isLost = readShare(admitted.text, result, settings) > 1;
   const text = describeSent(result, { sequence, whole, lines, edit, isLost });
   const written = collectWrittenRuns(readWrittenTexts(result).map((each) => hashLines(each, hash)));

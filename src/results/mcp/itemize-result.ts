@@ -116,8 +116,8 @@ function isCovered(text: string, data: Data, dataText: string): boolean {
   return Object.entries(parsed).every(([name, value]) => sameJson(value, data[name]));
 }
 
-/** Whether both are the same text, or one contains the other's members. Most servers write both forms alike, so nothing
- *  large has to be parsed. */
+/** Returns whether the JSON `text` is the same as `dataText`, or is an object whose members stand together in
+ *  `dataText`. Compares text, because most servers write both forms alike and large ones then need no parsing. */
 function isWrittenIn(text: string, dataText: string): boolean {
   if (text === dataText) return true;
   const isObjects = text.startsWith("{") && text.endsWith("}") && dataText.startsWith("{");

@@ -13,15 +13,15 @@ import type { ServerStore } from "./server-store.ts";
 interface McpSessionOptions
   extends Required<Pick<SessionOptions, "counter" | "budget" | "pageLimit">>,
     Pick<SessionOptions, "tools" | "hints" | "format" | "nextPageName"> {
-  /** The same in every process that serves the same thing, so that ids and tokens of results stay valid after a
-   *  restart. Without a name or a conversation, each process has its own account, the second one as `ID.2`, because each
-   *  is a conversation with its own window. */
+  /** Names what is served. Processes that serve the same have the same id, so that ids and tokens of results stay valid
+   *  after a restart. If the session has neither a name nor a conversation, each process has its own account, because
+   *  each serves another window. A second process at the same time uses the account `ID.2`. */
   readonly id: string;
   /** Whether a person named the session. Then all its processes have one account, which always continues. */
   readonly isNamed: boolean;
-  /** The conversation, if the client says which one it is. All its servers have one account. */
+  /** The conversation, if the client names it. All servers of the conversation share one account. */
   readonly conversation?: Conversation | undefined;
-  /** The conversation, if a process serves several. Each has its own account and continues it after a restart. */
+  /** The conversation, if one process serves several. Each conversation has its own account, also after a restart. */
   readonly client?: string | undefined;
   readonly kept: ServerStore;
 }
@@ -37,8 +37,8 @@ export interface McpSession {
 }
 
 /** Opens the session of a server or of one of its clients. Results of earlier processes can be recalled, and their
- *  tokens stay valid. Servers of one named session, or of one conversation, have one account. Otherwise the account
- *  continues only if the same client had it, or if the process before was killed a short time ago. */
+ *  tokens stay valid. Servers of one named session, or of one conversation, share one account. Every other account
+ *  continues only if the same client had it, or if the previous process was killed a short time ago. */
 export async function openMcpSession(options: McpSessionOptions): Promise<McpSession> {
   const { id, isNamed, client, conversation, kept } = options;
   const common = isNamed ? { id, isLasting: true } : conversation;
@@ -291,7 +291,8 @@ export interface ClientSessions {
 }
 
 /** Opens a session with a client's first call. Most clients never announce their end, so above `maxOpen` it closes the
- *  least recently used ones. Never closes a session with a running call, nor the shared one, whose clients could not find it again. */
+ *  least recently used ones. Never closes a session with a running call, nor the shared one, whose clients could not
+ *  find it again. */
 export function createClientSessions(
   open: (client: string | undefined) => Promise<McpSession>,
   maxOpen: number = 100,

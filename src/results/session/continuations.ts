@@ -137,9 +137,10 @@ export interface OffsetTokens {
   forget(): Promise<void>;
 }
 
-/** Creates the tokens of conversations, including several at a time that share results. `group` is the group of results.
- *  Used tokens are never forgotten, because a forgotten token could be mistaken for another call's. If the record is
- *  full, tokens name their pages. With the form `offset` they never do: a program knows which tool it called. */
+/** Creates continuation tokens. Several conversations that run at once may share the results of `group`. A used token
+ *  is never forgotten, because another call could then get the same one. If the record of tokens is full, new tokens
+ *  name their pages. With the form `offset`, a token that points between two items never names its page, because a
+ *  program knows which tool it called. */
 export function createOffsetTokens(store: Store, group: string, form: "offset" | "unique" = "offset"): OffsetTokens {
   let calls: GivenCalls | "damaged" = {};
   const refresh = async (): Promise<void> => {
@@ -147,7 +148,7 @@ export function createOffsetTokens(store: Store, group: string, form: "offset" |
   };
   const isClear = (call: ContinuedCall, offset: number): boolean => {
     if (form === "offset") return true;
-    // Then it is unknown whether another call has used the token.
+    // With a damaged record, it is unknown whether another call has used the token.
     if (calls === "damaged") return false;
     const before = calls[offset];
     if (before !== undefined) return isSameCall(before, call);

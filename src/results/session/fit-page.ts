@@ -19,7 +19,7 @@ export async function readPage(source: PageSource, options: PageOptions): Promis
   const { allocation, measure, form } = options;
   const none: ReadItems = { items: [], tokens: [], ended: true };
   const empty = { items: [], token: undefined, truncated: false, itemTokens: 0 };
-  // Asked after reading, because some facts are known only then. This one shows how much room there is.
+  // `total` and `warnings` are known only after reading. This frame has neither, and shows how much room is left.
   const unread = { ...source, total: 0, warnings: [] };
   const frame = createDraft({ source: unread, read: none, options }).render(empty, "bare", 0);
   const read = await readItems(source.items, { room: allocation - measure(frame.text), measure, form });
@@ -149,7 +149,8 @@ function fitPart(draft: PageDraft): Page {
   return settlePart(draft, last!, Math.min(text.length, next));
 }
 
-/** A long pointer, or a large item around the string, can leave no room for the string. Then the whole JSON is cut. */
+/** Yields the texts of which a part can be shown: the item's longest string, then the whole JSON. Yields only the JSON
+ *  if the pointer to the string, or the item around it, is too large. */
 function* listTexts(item: unknown, { source: { start }, options }: PageDraft): Generator<LongText> {
   const longest = start?.at === "json" ? undefined : findLongestText(item);
   if (longest !== undefined) {
@@ -161,8 +162,8 @@ function* listTexts(item: unknown, { source: { start }, options }: PageDraft): G
     yield { at: "json", text: JSON.stringify(item), shell: (part) => part };
 }
 
-/** How many characters make a part worth its page. With fewer, the page says less besides it, or the JSON is cut
- *  instead. */
+/** Returns how many characters a part must have to be worth a page. If fewer fit, the page shows fewer details beside
+ *  the part, or the JSON is cut instead of the string. */
 function findLeastProgress({ options, source }: PageDraft, { long, from, detail }: TextPart): number {
   const rest = long.text.length - from;
   const isLastResort = long.at === "json" || source.start !== undefined;

@@ -2,13 +2,13 @@ import { type LedgerTier, type LedgerTiers, leastAllocation, ledgerTiers } from 
 import { argumentChecks, refuseUnknownOptions } from "../../core/text/index.ts";
 import { type CallShare, createCallShares } from "./call-shares.ts";
 
-/** A session's account of tokens by tier. If a program announces turns, results of earlier turns count with their
- *  compressed entries only. Otherwise results leave the tool tier too, but stay in the client's window, so everything
- *  that was delivered in the conversation counts. */
+/** A session's account of tokens by tier. If a program announces turns (`beginTurn`), results of earlier turns count
+ *  only with their compressed entries. If nobody announces turns, old results leave the tool tier to make room, but
+ *  they stay in the client's window. So everything that was delivered in the conversation counts against the total. */
 export interface Ledger {
   readonly limits: LedgerLimits;
-  /** Adds the tokens of tool results. In every other tier the new number replaces the old one. The system tier is the
-   *  sum of its parts, because the servers of one conversation each have definitions. */
+  /** Adds the tokens of tool results. In every other tier the new number replaces the old one. `part` names a part of
+   *  the system tier, which is the sum of its parts: each server of a conversation has its own tool definitions. */
   record(tier: LedgerTier, tokens: number, part?: string): void;
   used(): LedgerTiers;
   /** Returns the total minus system text, history and tool results. Can be negative. */
@@ -164,7 +164,7 @@ function openState({ tiers }: LedgerLimits, snapshot: LedgerSnapshot | undefined
   };
 }
 
-/** What tools have put into the window. The work log is a part of it only if it replaces results. */
+/** Returns the tokens that tools have put into the window. The work log counts if it replaces results there. */
 function countSpent({ used, results, delivered, turnsAnnounced }: LedgerState): number {
   const spent = used.history + results.tokens();
   return turnsAnnounced ? spent : Math.max(spent, delivered);
@@ -238,7 +238,8 @@ function warn(available: number, threshold: number): string | undefined {
   return `[Budget Alert: ~${thousands(available)} tokens remaining. Consider summarizing or completing soon.]`;
 }
 
-/** The numbers in brackets and what is left add up to the total, until nothing is left. */
+/** Renders the account as one line. Until the budget is used up, the numbers in brackets and the tokens that are left
+ *  add up to the total, apart from rounding. */
 function summarize(limits: LedgerLimits, state: LedgerState): string {
   const { system, history, user, response } = state.used;
   const available = countRemaining(limits, state) - user - response;
@@ -299,12 +300,13 @@ export interface LedgerLimits {
 
 const unlimited = Number.MAX_SAFE_INTEGER;
 
-/** Without a total, what is left of it and the tier of tool results have no limit either. */
+/** Returns `unlimited` for numbers that come from an unlimited total: the total itself, what is left of it, and the
+ *  limit of tool results. */
 export function describeLimit(tokens: number): number | "unlimited" {
   return tokens > unlimited / 2 ? "unlimited" : tokens;
 }
 
-/** Shares of a total of 100,000. With a larger total, tool results get the rest. With a smaller one, all shrink. */
+/** The parts of a total of 100,000. With a larger total, tool results get the rest. With a smaller one, all shrink. */
 const shares = {
   system: 8_000,
   history: 12_000,

@@ -166,20 +166,22 @@ function isBarePassword(value: string): boolean {
   return hasUncommonMix(value);
 }
 
-/** Labels and messages are often called so too: `password: "Password must have 12 characters"`. */
+/** Returns whether the quoted value after a name such as `password` is a password. Labels and messages often have the
+ *  same names: `password: "Password must have 12 characters"`. */
 function isQuotedPassword(value: string, rest: string): boolean {
   if (/\s/.test(value))
     return value.split(/\s+/).some((word) => /^(?=.*[a-z])(?=.*\d)\S{6,}$/i.test(word) && !isPlaceholder(word));
   return hasUncommonMix(value) || /[a-z][A-Z].*[a-z][A-Z]/.test(value) || (rest === "" && /^[a-z]{8,}$/.test(value));
 }
 
-/** `password1` and `client_secret` name a variable. */
+/** Returns whether a value has characters that names lack. `password1` and `client_secret` are names of variables. */
 function hasUncommonMix(value: string): boolean {
   const isName = /passw|secret|token|user|login|admin/i.test(value);
   return isName ? /\d.*\d|[!#%^&*?@]/.test(value) : /[\d!#%^&*?@]/.test(value);
 }
 
-/** Whether a name with this end is about a secret and has none: `passwordField`, `secretName`, `TOKEN_URL`. */
+/** Returns whether the end of a name says that the value only concerns a secret: `passwordField`, `secretName`,
+ *  `TOKEN_URL`. */
 function describes(nameEnd: string): boolean {
   return /(?:name|ref|field|label|input|length|size|min|max|count|limit|type|policy|regexp?|pattern|rules?|hint|errors?|message|title|text|placeholder|ur[il]|path|file|dir|expir\w*|ttl|timeout|valid\w*|algo\w*|method|version|header|prefix|index|budget|usage|used|endpoint|provider|manager|format|strength|reset|required|enabled|scopes?|issuer|source|[_-]id|Id|izer|arn|region)s?$/.test(
     /^[A-Z0-9_]+$/.test(nameEnd)
@@ -188,7 +190,7 @@ function describes(nameEnd: string): boolean {
   );
 }
 
-/** Something for a reader to fill in, a variable, a type or the name of an algorithm. */
+/** Returns whether the value is something for a reader to fill in, a variable, a type or the name of an algorithm. */
 function isPlaceholder(value: string): boolean {
   if (/^[$%@&*<{[]|^\\?\$|\$\{|\{\{|<[a-z]|^\.{3}|…|xxxx|\*{3}/i.test(value)) return true;
   if (
@@ -203,7 +205,7 @@ function isPlaceholder(value: string): boolean {
   );
 }
 
-/** Names where the secret is, and is not the secret. */
+/** Returns whether the value says where the secret is, and is not the secret itself. */
 function isReference(value: string): boolean {
   return /^(?:arn:|op:\/\/|vault:|ssm:|file:|projects\/|secrets?[./]|(?:https?|wss?):\/\/)/i.test(value);
 }

@@ -55,8 +55,9 @@ export function chooseSettings(adapters: readonly Adapter[], options: DraftOptio
   };
 }
 
-/** Returns whether the configuration allows that text of required packs or of a person's own packs is missing. Absent
- *  details are allowed where a person chose to thin. A project cannot allow that a required pack is missing. */
+/** Returns whether a file may be written although required packs or a person's own packs do not fit into it. With
+ *  `onOverflow: thin`, tiers of any pack may be missing. With `onDrop: warn`, whole packs may be missing, too, but
+ *  never required ones. */
 export function isLossAllowed(
   { lost }: Pick<FileDraft, "lost">,
   {

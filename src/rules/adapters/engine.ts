@@ -88,7 +88,7 @@ export async function injectFiles(
   return { results: files.map((file) => results.get(file)!), files, faults, unplaced };
 }
 
-/** Returns the people's texts in the files that hold a block, by path. */
+/** Returns what people wrote in the files that get a block, by path. Only tools with nested files need it. */
 function readOwnTexts(files: readonly PlannedFile[], root: string): Map<string, string> {
   const texts = new Map<string, string>();
   for (const file of files.filter(({ kind, adapters }) => kind === "block" && adapters.some(({ nested }) => nested))) {
@@ -98,8 +98,9 @@ function readOwnTexts(files: readonly PlannedFile[], root: string): Map<string, 
   return texts;
 }
 
-/** `importing` are the adapters whose own file imports this one. Their tools read its block, so their budgets apply.
- *  `planned` are the texts that other files of the run have, or will have. Keys are paths. */
+/** Writes the block of one file. `importing` are adapters whose own file imports this one. Their tools read its block,
+ *  so their budgets apply to it. `planned` has texts of other files of the run, by path, as `measureChains` counts
+ *  them. */
 async function injectTarget(
   {
     file: target,

@@ -131,8 +131,8 @@ function finish({ targets, dropped, faults, servedBy }: Dropped, adapters: reado
   };
 }
 
-/** Returns the tools that must get the block: those that a person named, and those with a file in the project that only
- *  they load. Only tools whose files were seen count. */
+/** Returns the tools that must get the block. A person named them, or the project has a file that no other tool loads.
+ *  A tool counts only if its `seen` says that the real tool was checked. */
 async function findNamedTools(
   adapters: readonly Adapter[],
   { known, places, reader, ids = adapters.map(({ id }) => id) }: ChooseOptions & { readonly reader: FileReader },

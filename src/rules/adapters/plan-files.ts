@@ -74,6 +74,7 @@ export async function planFiles(adapters: readonly Adapter[], options: FilePlanO
       : await chooseHarmless(adapters, { ...options, readOwn, findImports, mayReplace });
   const imported = findImports(targets, { places, readOwn });
   const importers = (target: FileTarget) => [...imported].filter(([, other]) => other === target).map(([each]) => each);
+  // Claude Code and Kiro do not load scoped rules from HOME (claude-code#21858, Kiro#9176).
   const scoped = places.scope === "global" ? [] : packs.filter(isScoped);
   // A pack that another one includes is dropped, wherever the other one goes.
   const trimmed = trimPacks(packs, 0, "full").packs;
@@ -114,7 +115,7 @@ export async function planFiles(adapters: readonly Adapter[], options: FilePlanO
   const restricted = trimmed.filter(({ tools = [], notTools = [] }) => tools.length + notTools.length > 0);
   const alone = places.scope === "global" ? [] : restricted.filter((pack) => !isScoped(pack));
   const rules = await planRules(adapters, readBy, { ...options, packs: [...kept, ...alone] });
-  // A file that only restricted packs would be in gets no empty block, unless others import it.
+  // If all packs of a file are restricted to other tools, it gets no empty block, unless another file imports it.
   const isImported = (target: FileTarget) => imported.has(target) || importers(target).length > 0;
   const isBare = restricted.length > 0 || options.content.title === "";
   const isWritten = (target: FileTarget, { packs: own }: PlannedFile) =>
@@ -128,8 +129,9 @@ export async function planFiles(adapters: readonly Adapter[], options: FilePlanO
   };
 }
 
-/** Returns a function that says whether the tools of `target` get all their packs from the block in `other` and from rules.
- *  A block without a title has nothing else, so they then need no file of their own. */
+/** Returns a function that says whether the tools of `target` can do without a file of their own. They can if they get
+ *  exactly their packs from the block in `other` and from rule files. Use it only for blocks without a title, which
+ *  have nothing but packs. */
 function compareBlocks(packs: readonly Pack[]): (other: FileTarget, target: FileTarget) => boolean {
   const isFor = (pack: Pack, { adapters }: FileTarget) => adapters.every(({ id }) => mayReach(pack, id));
   return (other, target) => {
@@ -138,8 +140,6 @@ function compareBlocks(packs: readonly Pack[]): (other: FileTarget, target: File
   };
 }
 
-/** A user's packs are not scoped: Claude Code and Kiro do not load such rules from HOME (claude-code#21858,
- *  Kiro#9176). */
 function isScoped({ globs }: Pack): boolean {
   return globs.length > 0;
 }
@@ -279,12 +279,12 @@ function createRule(
   };
 }
 
-// A file that imports another target (`@AGENTS.md` in CLAUDE.md) already shows that target's block, so it gets no block
-// itself.
+// A file that imports another target (`@AGENTS.md` in CLAUDE.md) already shows that target's block. So it gets no block
+// of its own.
 
-/** Adds the adapters with a block that these tools read, and those that share a file with them: what is written is then
- *  the same as in a run for all tools. `isServed` says whether a tool needs no own file if another file shows the
- *  block. */
+/** Adds adapters to the ones that were asked for, so that the files get the same text as in a run for all tools. It
+ *  adds adapters whose block the asked tools already read, and adapters that share a file with them. `isServed` says
+ *  whether a tool needs no file of its own if another file shows it the block. */
 export async function withRelated(
   asked: readonly Adapter[],
   {
@@ -302,8 +302,9 @@ export async function withRelated(
   return [...written, ...(await findRelated(written, rest, places)).sharing];
 }
 
-/** Finds the adapters of `others` that show the same block as the given ones. The file of the `imported` ones is imported
- *  by a file of the given ones. The `sharing` ones have the same file, or their file imports it: their budgets apply. */
+/** Finds adapters in `others` that show the same block as `adapters`. A file of an `imported` adapter is imported by a
+ *  file of `adapters`. A `sharing` adapter has the same file as one of `adapters`, or its file imports that file. So
+ *  the budgets of sharing adapters apply, too. */
 async function findRelated(
   adapters: readonly Adapter[],
   others: readonly Adapter[],

@@ -152,7 +152,9 @@ function whyNoPacks({ choices, profile }: Pick<LoadedPacks, "choices" | "profile
   return `no pack is used (${(lists.length > 0 ? lists : reasons).join(", ")})`;
 }
 
-/** The level of a tool that reads another adapter's file limits that file, as its budget does. */
+/** Returns the verbosity for each adapter. A file gets at most the lowest level that is configured for a tool that
+ *  reads it, just as the smallest budget applies to it. Tools in `own_files` have a file of their own and do not
+ *  count. */
 function chooseLevels({ verbosity, own_files }: Config, adapters: readonly Adapter[]): Config["verbosity"] {
   const named = new Map(Object.entries(verbosity));
   const shared = adapters.flatMap(({ id, reads, verbosity: own = "full" }) => {
@@ -247,7 +249,7 @@ function refuseUnknownIds(
   refuseUnknownPacks({ values: config, sources, named }, loaded.choices);
 }
 
-/** Chooses the tools of this run, and those that the configuration or the files here ask for. */
+/** Chooses the tools of this run, and the tools that the configuration or the files of the project ask for. */
 async function chooseTools(
   { tools, all = false, uninstall = false }: InjectChoice,
   { config, places, adapters }: Pick<StatusOptions, "places" | "adapters"> & { readonly config: Config },
@@ -274,12 +276,13 @@ async function chooseTools(
       output.note(`${id} gets no separate file, because it reads the file of ${owner.id}`);
   }
   const ids = [...tools, ...chosen.map(({ id }) => id)];
-  // Files of tools that were only found here make room for the choice of this run.
+  // If the configuration names no tools, `standing` was only found by its files. If this run chose all of it, only the
+  // files of the run stay, and other files with our text are left over.
   const isReplaced = known === undefined && standing.every((each) => chosen.includes(each));
   return { adapters: chosen, standing: isReplaced ? chosen : standing, served, ids };
 }
 
-/** Loads the packs of the run, and those that it would use without the person's choice. */
+/** Loads the packs of the run, and the packs that it would use without the person's options. */
 async function loadChosen(
   { packs, withoutPacks, profile, language, content, uninstall }: InjectChoice,
   placed: Pick<LoadPacksOptions, "config" | "scope" | "root" | "tree"> & Pick<LoadedConfig, "sources">,

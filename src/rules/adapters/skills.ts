@@ -46,8 +46,8 @@ interface SkillOptions {
   readonly force?: boolean | undefined;
 }
 
-/** Returns the files of all skills, commands and agents, each SKILL.md after the other files of its skill: a run that is killed in between
- *  finds its own files again. If two packs have one of the same name, the first pack's counts. */
+/** Returns the files of all skills, commands and agents, each SKILL.md after the other files of its skill: a run that
+ *  is killed in between finds its own files again. If two packs have one of the same name, the first pack's counts. */
 export function planSkills(adapters: readonly Adapter[], options: SkillOptions): SkillFile[] {
   const { packs, places, standing = [], served = { run: [], standing: [] }, force } = options;
   const hasAny = packs.some(({ skills, prompts = [] }) => skills.length + prompts.length > 0);
@@ -133,9 +133,9 @@ export function quoteForYaml(text: string): string {
   return JSON.stringify(text).replaceAll("--", "\\u002d\\u002d");
 }
 
-/** Maps the folders that get the skills, or the paths of commands or agents, to the adapters that read them, the one
- *  whose own place it is first. It takes few places, because a tool that finds a skill in two of them may list it
- *  twice. */
+/** Chooses the folders for skills, or the paths for commands or agents. Maps each to the adapters that read it, and
+ *  lists the adapter first whose own place it is. Chooses few places, because a tool that finds a skill in two of them
+ *  may list it twice. */
 function chooseFolders(
   all: readonly Adapter[],
   kind: "skills" | "commands" | "agents",

@@ -87,8 +87,9 @@ export async function readInstructions(
   return { files: [...files.values()], leftOut: [], unreadable };
 }
 
-/** Returns the AI tools of imported files: `owners` are tools that one of the files is for, `ids` are those and the tools
- *  that inject would find now. A tool may not be found once its file is gone. `paths` are relative to the root. */
+/** Returns the AI tools of imported files. `owners` are tools that one of the files is for. `ids` also has the tools
+ *  that inject would find now, because it may not find them once their files are gone. `paths` are relative to the
+ *  root. */
 export async function toolsOfFiles(
   paths: readonly string[],
   { adapters, root, env }: { readonly adapters: readonly Adapter[]; readonly root: string; readonly env: Environment },

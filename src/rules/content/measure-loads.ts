@@ -14,7 +14,7 @@ export interface LoadedTokens {
   /** Relative to the root. Empty for the root. */
   readonly folder: string;
   readonly tokens: number;
-  /** Those of Plimsoll's markers, and of the front matter of its files. */
+  /** The tokens of Plimsoll's markers, and of the front matter of its files. */
   readonly markers: number;
   /** Tokens of lines that it loads a second time. */
   readonly repeated: number;
@@ -58,8 +58,9 @@ function withoutMarkers(text: string): string {
   return text.replace(owned, "").replace(/^<!-- plimsoll:(?:start|end):.*-->\n?/gm, "");
 }
 
-/** Returns why a move made something worse: a tool loads more text than before, apart from the markers around it. A text
- *  that it would load once more counts as more. A tool may load files that another file hid from it before: people meant them for it. */
+/** Returns how a move made something worse, or undefined: a tool loads more text than before. Markers around the text
+ *  do not count, and a text that is loaded twice counts twice. A tool may load more if it now finds files that another
+ *  file hid from it, because people wrote these for it. */
 export function findWorse(before: readonly LoadedTokens[], after: readonly LoadedTokens[]): string | undefined {
   for (const { tool, folder, tokens, markers, hidden } of after) {
     const earlier = before.find((each) => each.tool === tool && each.folder === folder);
@@ -73,7 +74,7 @@ export function findWorse(before: readonly LoadedTokens[], after: readonly Loade
   return undefined;
 }
 
-/** Says which tools load more only because they found files that another one hid. */
+/** Says which tools load more only because they now find files that another file hid before. */
 export function explainUncovered(before: readonly LoadedTokens[], after: readonly LoadedTokens[]): string[] {
   return after.flatMap(({ tool, folder, tokens, markers, hidden }) => {
     const earlier = before.find((each) => each.tool === tool && each.folder === folder);

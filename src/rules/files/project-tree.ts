@@ -250,7 +250,7 @@ function readName(index: Buffer, entryAt: number, { version, hashBytes, before }
   return name !== undefined && hasLength(name.bytes, flags) ? name : undefined;
 }
 
-/** This value means the length or more. */
+/** The largest length of a name that the flags can state. It means that the name is at least this long. */
 const longestStated = 0xfff;
 
 interface Name {
@@ -258,14 +258,15 @@ interface Name {
   readonly next: number;
 }
 
-/** Ends with one to eight NUL bytes, so the next entry starts at a multiple of eight. */
+/** Reads a name that is followed by one to eight NUL bytes, so that entries have a multiple of eight bytes. */
 function paddedName(index: Buffer, nameAt: number, entryAt: number): Name | undefined {
   const nul = index.indexOf(0, nameAt);
   if (nul === -1) return undefined;
   return { bytes: index.subarray(nameAt, nul), next: entryAt + ((nul - entryAt + 8) & ~7) };
 }
 
-/** States how many bytes to remove from the end of the previous name, then the bytes to add. */
+/** Reads a name of version 4. It states how many bytes to remove from the end of the previous name, then the bytes to
+ *  add. */
 function compressedName(index: Buffer, nameAt: number, before: Buffer): Name | undefined {
   let at = nameAt;
   let byte = index[at++] ?? 0;

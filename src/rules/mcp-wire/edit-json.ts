@@ -1,9 +1,8 @@
-/**
- * Adds an entry to a JSON file and removes it again. It only inserts and cuts text, so removing gives the old bytes back. The layout
- * records how much around the entry is ours, so no other record is needed: the outermost thing that we wrote is spread over lines,
- * and everything inside it is on one line. jsonc-parser cannot do this: its edits reformat neighbours, move comments and change the
- * first of two members with the same name.
- */
+/** Adds an entry to a JSON file and removes it again. It only inserts and cuts text, so removing restores the old
+ *  bytes. The entry may need new objects around it. Their layout shows which are ours, so nothing else has to be
+ *  recorded: the outermost value that we wrote is spread over lines, and everything inside it is on one line.
+ *  jsonc-parser cannot do this, because its edits reformat neighbours, move comments and change the first of two
+ *  members with the same name. */
 import { isDeepStrictEqual } from "node:util";
 import { ContextError } from "../../core/errors.ts";
 import { type JsonDocument, type JsonObject, type JsonValue, scanJson } from "./scan-json.ts";

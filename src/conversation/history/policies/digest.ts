@@ -1,6 +1,6 @@
-/** A digest lists what an epoch's trimming took away: files, names that the agent used, ids for `recall`, and lines of
- *  the newest edits. It is inside of a trimmed tool result. Every epoch writes a new one, from the history and the
- *  ledger alone. */
+/** A digest lists what was trimmed: files, names that the agent used, ids for `recall`, and lines of the newest edits.
+ *  It is part of a trimmed tool result. An epoch writes a new digest from the history and the decisions alone. It keeps
+ *  the previous one if it changes only later messages, and it writes none if there is no room. */
 import { type CountedMessage, type CountedPart, filesOf, noteIn, textsOf } from "../../../core/messages/index.ts";
 import { visitNames } from "../../../core/text/index.ts";
 import type { Counter } from "../../../core/tokens/index.ts";
@@ -48,7 +48,7 @@ type Sizer = (entry: string) => number;
 /** Remembers the sizes of entries, because most of them are in the next digest, too. */
 function createSizer(counter: Counter, separator: string): Sizer {
   const sizes = new Map<string, number>();
-  // Those of a few digests.
+  // Enough for the entries of a few digests.
   const maxSizes = 10_000;
   return (entry) => {
     const known = sizes.get(entry);
@@ -179,9 +179,9 @@ function* latest(
   }
 }
 
-/** Returns the lines that the agent wrote or replaced in its latest edits and that no longer stand in any of its edits.
- *  An agent often edits again what it has edited. Looking through the results, too, would take longer than everything
- *  else. */
+/** Yields the lines that the agent wrote or replaced in edits before the boundary and that no later edit repeats,
+ *  latest edit first. An agent often edits again what it has edited. Results are not searched for the lines, because
+ *  that would take longer than everything else. */
 function* goneLines({ messages, boundary }: HistoryDraft, { edits, names }: Work): Generator<string> {
   const seen = new Set<string>();
   for (const [index, { original }] of messages.slice(boundary).entries())
@@ -195,8 +195,8 @@ function* goneLines({ messages, boundary }: HistoryDraft, { edits, names }: Work
   }
 }
 
-/** Returns the agent's notes in thinking that is gone, or that goes because the draft changes something before it,
- *  latest first. */
+/** Yields the agent's notes from removed thinking, latest first. That includes thinking that this draft will remove,
+ *  because the draft changes something before it. */
 function* goneNotes({ messages, firstChanged }: HistoryDraft): Generator<string> {
   const seen = new Set<string>();
   for (let index = messages.length - 1; index >= 0; index--) {
@@ -285,7 +285,7 @@ function createWork(): Work {
       const { part } = facts;
       if (part.kind === "tool_call") readCall(facts);
       if (part.kind === "tool_result") readResult(facts, { message, part: index });
-      // What the agent thinks is not used: only what it says and calls.
+      // A name counts as used if the agent writes it in an answer or a call. Thinking does not count.
       const isUse = original.role === "assistant" && (part.kind === "text" || part.kind === "tool_call");
       if (isUse) readUsed(facts);
     }

@@ -32,8 +32,8 @@ export function createRfcPolicy(options: RfcPolicyOptions): Policy {
   const { keep, hasHeadroom } = options;
   const known: Estimates = { roles: [], full: [], trimmed: [], sums: { full: [0], trimmed: [0] } };
   return {
-    // Thinking may be bound to the messages as they came in. A history does not show whether it was made from them or
-    // from prepared ones, so such a model gets them as they are.
+    // A model that binds thinking gets its messages unprepared. Its thinking is valid only after the bytes from which
+    // it was made, and a history does not show whether these were prepared.
     ...(!options.bindsThinking && { prepare: createPreparation() }),
     decide(draft, { budget, toolTokens, unchanged, trimmedBefore = 0 }) {
       estimateNew(known, draft, { unchanged, hasHeadroom });
