@@ -56,9 +56,7 @@ async function groupModules(dist) {
     ["store", "tokens"],
     ["compose", "agent", "intake"],
     ["messages"],
-    ["session", "history"],
-    ["billing"],
-    ["anthropic"],
+    ["session", "history", "billing", "anthropic"],
   ];
   const shared = await findModules([join(dist, "public/openai.js")]);
   // Alone, so that a bundler can leave the counters out of a program that uses nothing but the error.
