@@ -189,8 +189,10 @@ test("a program that imports one name bundles little else", async () => {
   const build = await rolldown({ input: join(project, "one.mjs"), platform: "node", logLevel: "silent" });
   const { output } = await build.generate({});
   await build.close();
-  expect(output.map(({ type }) => type)).toEqual(["chunk"]);
-  expect(output[0].code.length).toBeLessThan(1_500);
+  // This bundler also writes files for import() in code that it leaves out. Nothing loads those.
+  const { code, imports, dynamicImports } = output[0];
+  expect({ imports, dynamicImports }).toEqual({ imports: [], dynamicImports: [] });
+  expect(code.length).toBeLessThan(1_500);
 });
 
 test.runIf(deep)("npm installs the package into an empty project, and npx runs it", { timeout: 300_000 }, () => {
