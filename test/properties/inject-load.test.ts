@@ -77,7 +77,7 @@ const repositories = fc
     ),
   })
   .map((drawn) => {
-    // Links to people's files. Where a file of a run is created behind two links, inject may report a fault that is none.
+    // Links to people's files only. If a run creates a file that two links lead to, inject may report a fault wrongly.
     const isFile = (wanted: string) => drawn.files.some(({ path }) => path === wanted);
     return { ...drawn, links: drawn.links.filter(({ path, to }) => isFile(to) && path !== to && !isFile(path)) };
   });

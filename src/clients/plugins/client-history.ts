@@ -165,8 +165,8 @@ function findWholeCalls({ shown, sent }: Readonly<Record<"shown" | "sent", Reado
 // Shortened results refer to earlier ones. If a trim removes an earlier result, the newest result that refers to it gets
 // its original text back.
 
-/** A shortened result: its call, the id of its original, the tool and input that tell the newest result of several equal
- *  calls, and the calls that it refers to. */
+/** A shortened result: the id of its call, the id of its original, and the calls that it refers to. `call` is the tool
+ *  with its input: it shows which of several equal calls came last. */
 const isEdited = objectOf({ callId: isText, id: isText, call: isText, bases: listOf(isText) });
 
 const isStored = objectOf(

@@ -149,8 +149,8 @@ function fitPart(draft: PageDraft): Page {
   return settlePart(draft, last!, Math.min(text.length, next));
 }
 
-/** Yields the texts of which a part can be shown: the item's longest string, then the whole JSON. Yields only the JSON
- *  if the pointer to the string, or the item around it, is too large. */
+/** Yields the texts that can be cut: the item's longest string, then the whole JSON. Yields only the JSON if the
+ *  pointer to the string, or the item around it, is too large. */
 function* listTexts(item: unknown, { source: { start }, options }: PageDraft): Generator<LongText> {
   const longest = start?.at === "json" ? undefined : findLongestText(item);
   if (longest !== undefined) {

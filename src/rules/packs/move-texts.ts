@@ -16,7 +16,7 @@ import {
 export interface LoadedInstructions extends InstructionFile {
   /** Ids of the AI tools that load the file and that Plimsoll writes for. */
   readonly readers: readonly string[];
-  /** If there is none: the tool of `tools` whose file the readers of this one load as well. */
+  /** Set if `readers` is empty: the tool of `tools` whose file the tools that load this one also load. */
   readonly servedBy?: string | undefined;
 }
 
