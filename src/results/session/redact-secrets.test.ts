@@ -115,7 +115,7 @@ test("a long text of anything is checked quickly", () => {
     // A megabyte takes at most 150 ms of processor time on an idle machine, and may take 500 ms. Quadratic time would be minutes,
     // and seconds for the everyday length. A busy machine gets more attempts.
     let fastest = Number.POSITIVE_INFINITY;
-    for (let attempt = 0; attempt < 3 && fastest >= mostMs; attempt++) {
+    for (let attempt = 0; attempt < 10 && fastest >= mostMs; attempt++) {
       const before = process.cpuUsage();
       redactSecrets(text);
       fastest = Math.min(fastest, process.cpuUsage(before).user / 1_000);
