@@ -78,4 +78,10 @@ export const survivors = [
     replacement: "index <= end",
     reason: "Writes a zero after the last block, which nobody reads.",
   },
+  {
+    file: "src/core/messages/bound-prefix.ts",
+    original: "first < second",
+    replacement: "first <= second",
+    reason: "An object has each key once.",
+  },
 ];
