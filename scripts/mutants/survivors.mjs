@@ -84,4 +84,16 @@ export const survivors = [
     replacement: "first <= second",
     reason: "An object has each key once.",
   },
+  {
+    file: "src/results/session/ledger.ts",
+    original: "() => false",
+    replacement: "() => undefined",
+    reason: "Both mean that it is never enough.",
+  },
+  {
+    file: "src/results/session/ledger.ts",
+    original: "tokens > unlimited / 2",
+    replacement: "tokens >= unlimited / 2",
+    reason: "Half of the number is not whole, and a number of tokens is.",
+  },
 ];
