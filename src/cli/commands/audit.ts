@@ -23,8 +23,8 @@ import {
   loadRepositoriesAudit,
   refuseUnknownTools,
 } from "../../rules/index.ts";
-import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
-import { counterOptions, trustOption } from "../shared-options.ts";
+import { type Call, type Command, type CommandResult, defineCommand, type OptionValues } from "../command.ts";
+import { counterOptions, type ListOption, type SwitchOption, trustOption } from "../shared-options.ts";
 
 export const auditCommand: Command = defineCommand({
   arguments: [
@@ -87,14 +87,9 @@ any.`,
   },
 });
 
-type SeveralCall = Call<{
-  readonly tool?: readonly string[] | undefined;
-  readonly all?: boolean | undefined;
-  readonly counter?: string | undefined;
-  readonly model?: string | undefined;
-}>;
-
-async function compareRepositories(call: SeveralCall): Promise<CommandResult> {
+async function compareRepositories(
+  call: Call<OptionValues<typeof counterOptions & Record<"tool", ListOption> & Record<"all", SwitchOption>>>,
+): Promise<CommandResult> {
   const { options, output } = call;
   if (options.all === true) throw usageError("--all needs a single DIR");
   const { auditRepositories } = await loadRepositoriesAudit();

@@ -429,7 +429,6 @@ describe("markers of the caller", () => {
     const shape = { ...anthropicMarkers, readMarkers: (): Lifetime[] => ["5m"] };
     expect(readMessageMarkers(undefined as unknown as object[], shape).size).toBe(0);
   });
-
 });
 
 it("the beginning of an answer that the model continues is not stable", () => {
