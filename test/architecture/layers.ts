@@ -118,6 +118,7 @@ const otherDoors: ReadonlySet<string> = new Set([
   "src/core/errors.ts",
   "src/core/bytes.ts",
   "src/core/crypto.ts",
+  "src/host/processes/loopback-server.ts",
   "src/host/store/postgres.ts",
   "src/host/store/sqlite.ts",
   "src/host/store/sqlite-driver.ts",

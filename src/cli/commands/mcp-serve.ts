@@ -138,7 +138,7 @@ async function findToken({ options, cwd, env, output }: Call<ServeFlags>): Promi
     if (file === undefined) return undefined;
     throw usageError("--token-file and --no-token cannot be used together", "Leave one of them out.");
   }
-  const { checkToken, ownToken, readToken } = await import("../../results/mcp/serve-http.ts");
+  const { checkToken, ownToken, readToken } = await import("../../host/processes/loopback-server.ts");
   if (file !== undefined) return readToken(resolve(cwd, file));
   if (env.PLIMSOLL_MCP_TOKEN) return checkToken(env.PLIMSOLL_MCP_TOKEN, "PLIMSOLL_MCP_TOKEN");
   const path = join(stateDirectory(env), "mcp-token");
