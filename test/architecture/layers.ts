@@ -126,6 +126,7 @@ const otherDoors: ReadonlySet<string> = new Set([
   "src/conversation/sdk/fetch.ts",
   "src/conversation/sdk/anthropic.ts",
   "src/conversation/sdk/openai.ts",
+  "src/conversation/sdk/serve-requests.ts",
 ]);
 
 function isDoor(path: string): boolean {

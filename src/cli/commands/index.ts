@@ -53,6 +53,11 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./trim.ts")).trimCommand,
   },
   {
+    name: "serve",
+    summary: "make requests of programs in other languages fit, over stdio or HTTP",
+    load: async () => (await import("./serve.ts")).serveCommand,
+  },
+  {
     name: "validate",
     summary: "report what a provider would refuse in a request or a history",
     load: async () => (await import("./validate.ts")).validateCommand,
