@@ -179,6 +179,36 @@ describe("compression for a gateway", () => {
     expect(JSON.stringify(answer.messages)).not.toMatch(/hash=[0-9a-f]{24}/);
   });
 
+  it("leaves no signed thinking behind a change that a Claude model would refuse", async () => {
+    const { messages } = generateRequest("openai", { seed: 4, turns: 80 });
+    const history = messages.map((message, index) => {
+      const block = { type: "thinking", thinking: `thought ${index}`, signature: "A".repeat(200) };
+      return (message as Fields).role === "assistant" ? { ...message, thinking_blocks: [block] } : message;
+    }) as Fields[];
+    const server = createRequestServer({ contextWindow: 40_000 });
+    /** What each thinking is bound to: the request that it answered, without earlier thinking. */
+    const bound = new Map<string, string>();
+    const formOf = (list: readonly Fields[]) =>
+      JSON.stringify(list.map(({ thinking_blocks: _blocks, ...message }) => message));
+    let kept = 0;
+    let trimmed = 0;
+    for (const [index, message] of history.entries()) {
+      if (message.role !== "assistant") continue;
+      const before = history.slice(0, index);
+      const answer = await server.compress({ model: "anthropic/claude-sonnet-5-5", messages: before });
+      const sent = answer.messages as Fields[];
+      for (const [place, { thinking_blocks: blocks }] of sent.entries()) {
+        if (blocks === undefined) continue;
+        expect(formOf(sent.slice(0, place)) === bound.get(JSON.stringify(blocks)), `message ${place}`).toBe(true);
+        kept += 1;
+      }
+      bound.set(JSON.stringify(message.thinking_blocks), formOf(sent));
+      if (sent.some((each, place) => each !== before[place])) trimmed += 1;
+    }
+    expect(kept).toBeGreaterThan(100);
+    expect(trimmed).toBeGreaterThan(0);
+  });
+
   it("returns what cannot fit as it is, with the sizes", async () => {
     const messages = [{ role: "user", content: "word ".repeat(60_000) }];
     const answer = await createRequestServer({ contextWindow: 40_000 }).compress({ model: "gpt-5.6", messages });
