@@ -151,13 +151,11 @@ function readNumber(value: unknown): number | undefined {
  * console.log(inResponses.name, await handle('{"grep":"error"}'));
  * ```
  */
-export function recallTool(source: RecallSource): RecallTool<OpenAiRecallDefinition> {
+export function recallTool(source: RecallSource): RecallTool<{
+  readonly type: "function";
+  readonly function: Omit<RecallDefinition, "inputSchema"> & { readonly parameters: Record<string, unknown> };
+}> {
   const { definition, ...tool } = createRecallTool(source, (id) => recallOriginal(source, id));
   const { inputSchema: parameters, ...rest } = definition;
   return { ...tool, definition: { type: "function", function: { ...rest, parameters: { ...parameters } } } };
-}
-
-interface OpenAiRecallDefinition {
-  readonly type: "function";
-  readonly function: Omit<RecallDefinition, "inputSchema"> & { readonly parameters: Record<string, unknown> };
 }

@@ -103,6 +103,11 @@ test("usage has no price without a model, or for a model that has none", () => {
   const prices = { "unheard-of": { input: 1, output: 2 } };
   const priced = judgeEnd({ ...end, answer }, { agent: "codex", model: "unheard-of", prices });
   expect(priced.costUsd).toBeGreaterThan(0);
+  // A person may set only a part of a price.
+  const part = { "unheard-of": { output: 2 } };
+  expect(judgeEnd({ ...end, answer }, { agent: "codex", model: "unheard-of", prices: part }).costUsd).toBeGreaterThan(
+    0,
+  );
   for (const model of [undefined, "unheard-of"]) {
     const ended = judgeEnd({ ...end, answer }, { agent: "codex", model });
     expect(ended).toMatchObject({ usage: { inputTokens: 30_607 } });
