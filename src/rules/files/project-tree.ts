@@ -1,7 +1,8 @@
 /** Finds the files and folders of a project, fast enough for every run. Reads git's own list, and starts git only if
  *  needed. */
 import { type Dirent, lstatSync, readdirSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import { dirname, join, relative, sep } from "node:path";
+import type { IgnoreRules } from "../../host/files/ignore-rules.ts";
 import {
   decodeBytes,
   type Environment,
@@ -29,6 +30,8 @@ export interface ProjectTree {
   filesHolding(words: readonly string[]): Promise<string[]>;
   /** Returns whether git ignores a folder of the repository, or a folder around it. */
   isIgnored(folder: string): Promise<boolean>;
+  /** Returns whether git ignores a file of the repository, so that only this clone has it. */
+  isIgnoredFile(path: string): Promise<boolean>;
 }
 
 export interface TrackedFile {
@@ -52,7 +55,11 @@ export async function readProjectTree(root: string, env: Environment): Promise<P
     ...{ root, repository, folders, files },
     otherFolders: otherFolders(folders, repository),
     filesHolding: (words) => filesHolding(words, { root, files, env }),
-    isIgnored: (folder) => isIgnoredFolder(folder, repository),
+    isIgnored: async (folder) => (await openRules(repository, folder)) === undefined,
+    async isIgnoredFile(path) {
+      if (files.some((each) => each.path === path)) return false;
+      return (await openRules(repository, dirname(path)))?.ignores(path, "file") !== false;
+    },
   };
 }
 
@@ -71,13 +78,15 @@ export function lonelyFolder(root: string): ProjectTree {
     ...{ root, repository: undefined, folders: [root], otherFolders: [], files: [] },
     filesHolding: async () => [],
     isIgnored: async () => false,
+    isIgnoredFile: async () => false,
   };
 }
 
-async function isIgnoredFolder(folder: string, repository: string): Promise<boolean> {
+/** Returns the rules for what is in a folder, or `undefined` if git ignores the folder. */
+async function openRules(repository: string, folder: string): Promise<IgnoreRules | undefined> {
   // Few projects need this library.
   const { openRulesBelow } = await import("../../host/files/ignore-rules.ts");
-  return (await openRulesBelow(repository, folder)) === undefined;
+  return openRulesBelow(repository, folder);
 }
 
 /** Returns an empty list if there is no index yet. If `.git` is a file or a link, as in a worktree, git must be asked:
