@@ -1,7 +1,7 @@
 /** What `nebula apply` tells and asks a person: a line for each start and end, a summary on a terminal, and questions
  *  before work is lost or accepted. With --json, it tells events. */
 
-import { countNoun, formatNumber, printable } from "../core/text/index.ts";
+import { countNoun, formatNumber, oneLine, printable } from "../core/text/index.ts";
 import type { Output } from "../host/index.ts";
 import {
   type ApplyEvent,
@@ -98,6 +98,8 @@ function describeEvent(event: ApplyEvent, shown: (path: string) => string): [lin
       return [`${of}done, and the run continues (gate "watch")`, false];
     case "elsewhere":
       return [`${of}${event.state} on ${printable(event.machine)}`, false];
+    case "doing":
+      return [`${of}${printable(oneLine(event.text))}`, event.kind === "trouble"];
     case "notice":
       return [`${of}${printable(event.message)}`, false];
   }

@@ -16,6 +16,7 @@ export {
 export {
   type ApplyChoice,
   type ApplySettings,
+  chooseReviewers,
   findPhase,
   limitProblems,
   nebulaSettings,

@@ -18,6 +18,7 @@ import { defaultAgentLimits } from "../../plans/agent/index.ts";
 import {
   type ApplySettings,
   type ChosenAgent,
+  chooseReviewers,
   findPhase,
   limitProblems,
   nebulaSettings,
@@ -146,9 +147,10 @@ With --json, events, warnings and notes are lines of JSON on stderr.`,
     // A limit that cannot be kept must not look as if it were.
     throwProblems("invalid_content", brokenLimits, limitHint);
     const command: ApplyOptions["command"] = (phase, start) => agent.line({ ...phase, ...start }) ?? "";
+    const review = await chooseReviewers(nebula, { agent, command: call.options["agent-command"] }, call);
     return runNebula(
       nebula,
-      { ...settings, agent: agent.name, model: agent.model, command },
+      { ...settings, agent: agent.name, model: agent.model, allow: agent.permissions, command, review },
       { ...call, startProgress },
     );
   },
@@ -195,7 +197,7 @@ async function planNebula(
 /** Runs a nebula: reports events, and ends the agents with this process. */
 function runNebula(
   nebula: Nebula,
-  settings: ApplySettings & Pick<ApplyOptions, "command" | "agent" | "model">,
+  settings: ApplySettings & Pick<ApplyOptions, "command" | "agent" | "model" | "allow" | "review">,
   call: ApplyCall & Pick<ApplyTelling, "startProgress">,
 ): Promise<CommandResult> {
   const { output, cwd, env } = call;

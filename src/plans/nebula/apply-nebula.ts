@@ -109,7 +109,7 @@ async function applyHere(nebula: Nebula, own: OwnRun, options: SettledOptions): 
   try {
     const sharing = remote && { remote, joins: begun.joins };
     const worktrees = await prepareFolders(nebula, begun.record, { ...options, own, sharing });
-    const application = { options, record, attempts, stop, onEvent, worktrees, bases: new Map(), own, watched };
+    const application = { options, record, attempts, stop, onEvent, worktrees, own, watched };
     await runPhases(nebula, begun, { ...application, key }).finally(() => worktrees?.end());
   } finally {
     await watched.end();
@@ -127,7 +127,7 @@ async function runPhases(
   const order = groupWaves(nebula.phases).flat();
   const isReviewed = ({ id }: Phase) => {
     const { awaits, claimedBy } = runOf(begun.record, id) ?? {};
-    return awaits === "review" && claimedBy === own.id;
+    return awaits !== undefined && claimedBy === own.id;
   };
   const reviews = order.filter(isReviewed);
   const states = Object.entries(begun.record.phases).map(([id, { state, claimedBy }]): [string, PhaseState] => {
@@ -155,7 +155,8 @@ async function runPhases(
     ask(id: string) {
       const phase = byId.get(id)!;
       if (phase.gate !== "approve") return undefined;
-      return options.approve(phase).then((isApproved) => {
+      return options.approve(phase).then((answer) => {
+        const isApproved = answer === true;
         if (!isApproved && !stop.signal.aborted) onEvent({ event: "held", phase: id, gate: phase.gate });
         return isApproved;
       });
@@ -303,6 +304,7 @@ export function reportStates({ phases }: Nebula, record: NebulaRecord | undefine
           id,
           state,
           ...(outcome !== undefined && { outcome }),
+          ...(history.at(-1)?.checks !== undefined && { checks: history.at(-1)?.checks }),
           attempts,
           promptTokens,
           seconds,
@@ -338,6 +340,7 @@ export function settleApplyOptions({ execution }: Nebula, options: ApplyOptions)
     maxOutputBytes: options.maxOutputBytes ?? defaultAgentLimits.maxOutputBytes,
     resume: options.resume ?? (options.rerun !== undefined || options.only !== undefined),
     approve: options.approve ?? (async () => false),
+    allow: options.allow ?? (({ allow }) => allow),
     leaseMs,
     onEvent: options.onEvent ?? (() => {}),
   };
