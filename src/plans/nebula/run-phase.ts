@@ -343,7 +343,7 @@ async function settleEnd(
   const work = { end: judged, run, folder, isUnchanged, isOurs: run?.claimedBy === own.id };
   const spent = spentOn(run) + (judged.costUsd ?? 0);
   const isCheap = spent <= (phase.maxBudgetUsd ?? Number.POSITIVE_INFINITY);
-  if (judged.outcome !== "completed" || isCheap) return work;
+  if (judged.outcome !== "completed" || isCheap || isUnchanged) return work;
   const error = `The phase cost ${dollars(spent)}, more than its limit of ${dollars(phase.maxBudgetUsd!)}.`;
   const hint = "Raise max_budget_usd and use --resume.";
   return { ...work, end: { ...judged, outcome: "over_budget", error, hint } };
