@@ -35,7 +35,9 @@ process.exitCode = failures.length === 0 ? 0 : 1;
 function follow({ text, tools, step }) {
   // In a worktree the client says where it works.
   const [worktree] = /\/[\w./-]+\/worktrees\/[\w./-]+\/phases\/\w+/.exec(text) ?? [];
-  const named = [...text.matchAll(/(write the file|touch the file|run the command) ([\w./:-]+(?:_[\w./:-]+)*)/g)];
+  const named = [
+    ...text.matchAll(/(write the file|touch the file|EXECUTE) ((?<!EXECUTE )[\w.-]*\/[\w./-]+|(?<=EXECUTE )[\w.-]+)/g),
+  ];
   const asked = named.filter(([whole], index) => named.findIndex(([other]) => other === whole) === index);
   const turns = asked.map(([, what, name]) => {
     const path = name.replace(/^WORKTREE/, worktree ?? ".");
@@ -229,7 +231,7 @@ async function acceptNotes(name) {
   write(place, "check.sh", "echo CHECK-HAS-RUN\n");
   writePhase(place, {
     more: 'check = ["sh check.sh"]\nreviewer = {}\n',
-    body: "Please write the file WORKTREE/src/one.txt and write the file WORKTREE/other.txt and run the command sh_check.sh and run the command curl_--version",
+    body: "Please write the file WORKTREE/src/one.txt and write the file WORKTREE/other.txt and EXECUTE sh_check.sh and EXECUTE curl_--version",
   });
   const { code, json, stderr } = await apply(place, ["--worktrees"]);
   check(code === 0, `${name}: completes with a denied command beside a passed check`, { code, json, stderr });

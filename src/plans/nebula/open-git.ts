@@ -20,6 +20,9 @@ export interface Git {
   commitAll(phase: Phase): Promise<void>;
   /** Merges a commit into what is checked out. Returns why that is not possible. */
   merge(commit: string, message: string): Promise<string | undefined>;
+  /** Merges a commit into what is checked out, without a commit of its own. Returns the files with a conflict, which is
+   *  marked in their texts. Changes nothing and returns undefined if there is none. */
+  mergeWithMarks(commit: string): Promise<readonly string[] | undefined>;
   /** Throws if tracked files have changes that are not committed. */
   refuseDirty(): Promise<void>;
 }
@@ -52,6 +55,10 @@ export function openGit(root: string, env: Environment): Git {
     const message = `git ${args[0]} failed: ${reason ?? oneLine(stderr || stdout)}`;
     throw new ContextError("write_failed", message, { file: root });
   };
+  const conflicting = async (): Promise<string[]> => {
+    const { stdout } = await attempt("diff", "--name-only", "--diff-filter=U", "-z");
+    return stdout.split("\0").filter((each) => each !== "");
+  };
   return {
     run,
     attempt,
@@ -68,10 +75,16 @@ export function openGit(root: string, env: Environment): Git {
     async merge(commit, message) {
       const { code, stderr, stdout } = await attempt("merge", "--no-ff", "-m", message, commit);
       if (code === 0) return undefined;
-      const names = (await attempt("diff", "--name-only", "--diff-filter=U", "-z")).stdout.split("\0");
+      const files = (await conflicting()).join(", ");
       await attempt("merge", "--abort");
-      const files = names.filter((each) => each !== "").join(", ");
       return files === "" ? oneLine(stderr || stdout) : `they conflict in ${files}`;
+    },
+    async mergeWithMarks(commit) {
+      const { code } = await attempt("merge", "--no-ff", "--no-commit", commit);
+      const files = await conflicting();
+      if (code !== 0 && files.length > 0) return files;
+      await attempt("merge", "--abort");
+      return undefined;
     },
     async refuseDirty() {
       const { stdout } = await attempt("status", "--porcelain", "--untracked-files=no", "-z");

@@ -149,6 +149,11 @@ export interface End {
   readonly isContinued?: boolean | undefined;
 }
 
+/** Leaves out fields without a value, which JSON would leave out, too. */
+function defined<Value extends object>(value: Value): Partial<Value> {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Partial<Value>;
+}
+
 /** How an attempt can end that ended by itself and does not count. */
 export const rejections: readonly string[] = [
   "denied",
@@ -170,37 +175,23 @@ export function endedRecord(record: NebulaRecord, { id, title }: Phase, end: End
   // Nobody compares the files of a completed phase again, and every write stores the whole record.
   const kept = { ...rest, ...(state !== "completed" && scopeState !== undefined && { scopeState }) };
   // The agent ended by itself, and its work does not count.
-  const isRejected = rejections.includes(end.outcome ?? "");
-  const verdict = isRejected && { outcome: end.outcome };
-  // The run that asks a person about the phase keeps it.
-  const asked = awaits && { awaits };
-  const isOpen = state !== "completed";
-  const session = end.session === undefined ? lastSession : end.session;
-  const feedback = end.feedback === undefined ? lastFeedback : end.feedback;
-  const ended = {
-    ...(error !== undefined && { error }),
-    ...verdict,
-    ...asked,
-    ...((awaits !== undefined || end.isContinued) && claimedBy !== undefined && { claimedBy }),
-    ...(isOpen && base !== undefined && { base }),
-    ...(isOpen && session && { session }),
-    ...(isOpen && feedback && { feedback }),
-  };
+  const outcomeOfPhase = rejections.includes(end.outcome ?? "") ? end.outcome : undefined;
+  // The run that asks a person about the phase, or starts the next attempt, keeps it.
+  const isKept = awaits !== undefined || end.isContinued === true;
+  const ended = defined({ error, outcome: outcomeOfPhase, awaits, claimedBy: isKept ? claimedBy : undefined });
+  const forNext = defined({
+    base,
+    session: (end.session === undefined ? lastSession : end.session) ?? undefined,
+    feedback: (end.feedback === undefined ? lastFeedback : end.feedback) ?? undefined,
+  });
   // An attempt that a person reviews ends twice, and its cost counts once.
   const earlier = (kept.history ?? []).filter(({ attempt }) => attempt !== kept.attempts);
   const { outcome = state, usage, costUsd, checks } = end;
-  const attempt: AttemptRecord = {
-    attempt: kept.attempts,
-    outcome,
-    seconds,
-    promptTokens: kept.promptTokens,
-    ...(usage !== undefined && { usage }),
-    ...(costUsd !== undefined && { costUsd }),
-    ...(checks !== undefined && { checks }),
-  };
+  const { attempts, promptTokens } = kept;
+  const attempt = { attempt: attempts, outcome, seconds, promptTokens, ...defined({ usage, costUsd, checks }) };
   // A phase that was resumed more often keeps its newest attempts.
   const history = [...earlier, attempt].slice(-100);
-  const run: PhaseRun = { ...kept, state, seconds, ...ended, history };
+  const run: PhaseRun = { ...kept, state, seconds, ...ended, ...(state !== "completed" && forNext), history };
   const blockedRuns = blocked.map((each) => {
     const before = runOf(record, each) ?? { title: each, ...unstarted };
     return [each, { ...before, state: "blocked", error: `${id} did not complete.` }];

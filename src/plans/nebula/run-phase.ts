@@ -9,22 +9,30 @@ import {
   type AgentRun,
   agentPresets,
   createEventReader,
-  findSpokenStream,
   judgeEnd,
   readScopeState,
   startAgent,
 } from "../agent/index.ts";
 import type { FabricReport } from "../compose/index.ts";
 import type { Application } from "./application.ts";
-import { findOutputFile } from "./attempt-folders.ts";
 import type { AdoptedAgent } from "./begin-run.ts";
-import { claimedRecord, type OwnRun, unclaimedRecord } from "./leases.ts";
+import { claimedRecord, unclaimedRecord } from "./leases.ts";
 import type { Phase } from "./nebula.ts";
 import { type NebulaRecord, type PhaseRun, readAnswer, runOf, writeAnswer } from "./nebula-record.ts";
 import { openGit, snapshotTree } from "./open-git.ts";
 import { type FabricBlocks, followUpPrompt, type PhasePrompt, parseFabricBlock, phasePrompt } from "./phase-prompt.ts";
-import { type ChangedRecord, type End, endedRecord, type Start, startedRecord } from "./record-changes.ts";
-import { dollars, type Grant, grantFor, spentOn } from "./spending.ts";
+import type { End } from "./record-changes.ts";
+import {
+  describeFailure,
+  holdPhase,
+  isOurs,
+  ownedRecord,
+  readCounts,
+  recordEnd,
+  recordFailure,
+  recordStart,
+} from "./record-phase.ts";
+import { dollars, spentOn } from "./spending.ts";
 import { type VerifiedEnd, verifyWork, type Work } from "./verify-work.ts";
 
 /** Runs a phase until its end is in the record and in the schedule, unless another machine was faster. */
@@ -66,12 +74,6 @@ async function claimPhase({ id }: Phase, { record, own }: Application): Promise<
     return next;
   });
   return isClaimed ? after : undefined;
-}
-
-/** Returns the record in which the phase belongs to this run, or undefined if it belongs to another one. */
-function ownedRecord(current: NebulaRecord, id: string, own: OwnRun): NebulaRecord | undefined {
-  const record = own.remote === undefined ? claimedRecord(current, id, own.id) : current;
-  return runOf(record, id)?.claimedBy === own.id ? record : undefined;
 }
 
 interface Prepared {
@@ -171,24 +173,6 @@ async function startPhase(
   ]);
 }
 
-/** Returns a function that reads the events of an agent and reports what it does. Undefined for other agents. */
-export function createTelling(
-  { id }: Phase,
-  agent: string | undefined,
-  onEvent: Application["onEvent"],
-): AgentLimits["onOutput"] {
-  const preset = agent === undefined ? undefined : agentPresets[agent];
-  if (preset === undefined) return undefined;
-  const reader = createEventReader(preset.prints);
-  const decoders = { stdout: new StringDecoder("utf8"), stderr: new StringDecoder("utf8") };
-  return (name, chunk) => {
-    const lines = reader.read(name, decoders[name].write(chunk));
-    const { usage, costUsd } = reader.report() ?? {};
-    const facts = { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) };
-    for (const line of lines) onEvent({ event: "doing", phase: id, ...line, ...facts });
-  };
-}
-
 /** Opens the folder of a phase. `scopeState` describes the files of its scope before the first attempt in this folder,
  *  and `base` all files: a later attempt may finish what a killed one began, so it is compared with that state, too. */
 async function openFolder(
@@ -216,35 +200,6 @@ async function openFolder(
 
 function findFolder(phase: Phase, { worktrees, options }: Application): string {
   return worktrees?.folderOf(phase) ?? options.cwd;
-}
-
-/** Records that an attempt runs, unless its limits leave no money for it. */
-async function recordStart(
-  phase: Phase,
-  start: Start,
-  application: Application,
-): Promise<{ readonly after: NebulaRecord } & Grant> {
-  const limits = { nebula: application.sources.nebula, maxWorkers: application.options.maxWorkers };
-  let grant: Grant = {};
-  const { after, isOurs } = await changeRecord(phase, application, (current) => {
-    grant = grantFor(phase, current, limits);
-    if (grant.refusal !== undefined) return { record: current };
-    return startedRecord(current, phase, { ...start, budgetUsd: grant.budgetUsd });
-  });
-  return { after, ...grant, ...(!isOurs && { refusal: "another machine has taken it over" }) };
-}
-
-/** Leaves a phase waiting and says why. */
-async function holdPhase(phase: Phase, error: string, application: Application): Promise<void> {
-  const { record, schedule, onEvent, own } = application;
-  await record.change((current) => {
-    const owned = ownedRecord(current, phase.id, own);
-    if (owned === undefined) return current;
-    const { claimedBy: _, ...held } = runOf(owned, phase.id)!;
-    return { ...current, phases: { ...current.phases, [phase.id]: { ...held, error } } };
-  });
-  schedule.hold(phase.id);
-  onEvent({ event: "notice", phase: phase.id, message: `not started: ${error}` });
 }
 
 /** An agent with the folder of its attempt, if that is known. */
@@ -308,12 +263,6 @@ async function continuePhase(phase: Phase, end: AttemptEnd, application: Applica
   const next = { ...end, outcome, state: "waiting" as const, isContinued: true };
   const isRecorded = await recordEnd(phase, next, application);
   return isRecorded ? tryAgain(phase, application) : giveUp(phase, application);
-}
-
-/** Whether the phase still belongs to this run. */
-async function isOurs({ id }: Phase, { record, own }: Application): Promise<boolean> {
-  const current = await record.read();
-  return current !== undefined && runOf(current, id)?.claimedBy === own.id;
 }
 
 /** Drops what was done here for a phase that another machine has taken over. */
@@ -501,75 +450,20 @@ function findUnknownIds(
   ];
 }
 
-async function recordFailure(phase: Phase, failure: Omit<Ended, "state">, application: Application): Promise<void> {
-  const { schedule, onEvent } = application;
-  const blocked = schedule.end(phase.id, "failed");
-  await recordEnd(phase, { ...failure, state: "failed", blocked }, application);
-  for (const each of blocked) onEvent({ event: "blocked", phase: each, by: phase.id });
-}
-
-/** Describes a failure with the last 5 lines of output. */
-function describeFailure({ error = "The agent failed.", hint, stderr, answer, verdict }: AttemptEnd): string {
-  if (verdict !== undefined) return error;
-  // The agent ended by itself, so its last output is not about the failure.
-  if (hint !== undefined) return `${error} ${hint}`;
-  const output = { stderr, stdout: answer };
-  const stream = findSpokenStream(output);
-  if (stream === undefined) return error;
-  return `${error}\n${output[stream].trimEnd().split("\n").slice(-5).join("\n").slice(-1_000)}`;
-}
-
-type Ended = Omit<End, "date"> & { readonly state: "completed" | "failed" | "waiting" };
-
-/** Records the end of a phase, and reports it. Returns false, and does neither, if another run has taken the phase. */
-async function recordEnd(phase: Phase, end: Ended, application: Application): Promise<boolean> {
-  const date = new Date().toISOString().slice(0, 10);
-  const change = (current: NebulaRecord) => endedRecord(current, phase, { ...end, date });
-  const { after, isOurs } = await changeRecord(phase, application, change);
-  if (!isOurs) return false;
-  // A person is asked about the work next.
-  if (end.awaits === "review") return true;
-  const { state, seconds, error, usage, costUsd, checks, isContinued } = end;
-  const { outcome, attemptFolder, promptTokens = 0 } = runOf(after, phase.id) ?? {};
-  const { options, sources, onEvent } = application;
-  const place = { ...options, directory: sources.nebula.directory };
-  onEvent({
-    event: "ended",
-    phase: phase.id,
-    state,
-    ...(outcome !== undefined && { outcome }),
-    seconds,
-    promptTokens,
-    ...(usage !== undefined && { usage }),
-    ...(costUsd !== undefined && { costUsd }),
-    ...(checks !== undefined && { checks }),
-    ...(isContinued && { isContinued }),
-    error,
-    ...(state === "failed" && findOutputFile(attemptFolder, place)),
-  });
-  return true;
-}
-
-/** Changes the record in one step if the phase still belongs to this run, and reports what did not fit into the
- *  fabric. Otherwise changes nothing, and `isOurs` is false. */
-async function changeRecord(
-  phase: Phase,
-  { record, onEvent, own }: Application,
-  change: (current: NebulaRecord) => ChangedRecord,
-): Promise<{ readonly after: NebulaRecord; readonly isOurs: boolean }> {
-  let [isOurs, omitted]: [boolean, string?] = [false];
-  const after = await record.change((current) => {
-    const owned = ownedRecord(current, phase.id, own);
-    isOurs = owned !== undefined;
-    const changed = owned === undefined ? { record: current } : change(owned);
-    omitted = changed.omitted;
-    return changed.record;
-  });
-  if (omitted !== undefined) onEvent({ event: "notice", phase: phase.id, message: omitted });
-  return { after, isOurs };
-}
-
-function readCounts(record: NebulaRecord, id: string): { attempt: number; promptTokens: number } {
-  const { attempts = 0, promptTokens = 0 } = runOf(record, id) ?? {};
-  return { attempt: attempts, promptTokens };
+/** Returns a function that reads the events of an agent and reports what it does. Undefined for other agents. */
+function createTelling(
+  { id }: Phase,
+  agent: string | undefined,
+  onEvent: Application["onEvent"],
+): AgentLimits["onOutput"] {
+  const preset = agent === undefined ? undefined : agentPresets[agent];
+  if (preset === undefined) return undefined;
+  const reader = createEventReader(preset.prints);
+  const decoders = { stdout: new StringDecoder("utf8"), stderr: new StringDecoder("utf8") };
+  return (name, chunk) => {
+    const lines = reader.read(name, decoders[name].write(chunk));
+    const { usage, costUsd } = reader.report() ?? {};
+    const facts = { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) };
+    for (const line of lines) onEvent({ event: "doing", phase: id, ...line, ...facts });
+  };
 }

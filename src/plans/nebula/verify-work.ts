@@ -42,52 +42,68 @@ export interface VerifiedEnd extends JudgedEnd {
 /** Returns the end of a phase with the verdict on its work. */
 export async function verifyWork(phase: Phase, work: Work, application: Application): Promise<VerifiedEnd> {
   const { end } = work;
-  const endedItself = end.outcome === "completed" || end.outcome === "denied" || end.outcome === "unchanged";
-  if (!endedItself) return end;
-  const notice = (message: string) => application.onEvent({ event: "notice", phase: phase.id, message });
+  if (end.outcome !== "completed" && end.outcome !== "denied") return end;
   const results = await runChecks(phase, work, application);
+  if (work.signal.aborted) return { ...end, outcome: "interrupted", error: "The run was interrupted." };
   const verdict = results.some(isFailed) ? "failed" : "passed";
   const checks: AttemptRecord["checks"] = results.length === 0 ? undefined : verdict;
-  if (work.signal.aborted) return { ...end, outcome: "interrupted", error: "The run was interrupted." };
-  const marked = findConflictMarks(work);
-  const reads = application.options.allow(phase) === "read";
-  const isExcused = end.outcome === "denied" && (checks === "passed" || (reads && end.answer.trim() !== ""));
-  if (isExcused) notice(`${end.error} That does not matter: ${reads ? "it has answered" : "its checks pass"}`);
   const { error: _, hint: __, ...rest } = end;
   const completed = { ...rest, outcome: "completed" as const, ...(checks !== undefined && { checks }) };
-  const refuse = (verdict: string, [error, feedback]: readonly [string, string]): VerifiedEnd => {
-    return { ...completed, outcome: "failed", verdict, error, feedback };
-  };
-  if (checks === "failed") return refuse("check_failed", describeChecks(results));
+  if (checks === "failed") return { ...completed, ...refused("check_failed", ...describeChecks(results)) };
+  if (end.outcome === "denied" && !isExcused(phase, { end, checks }, application)) return end;
+  const refusal = await findWrong(phase, { ...work, checks }, application);
+  if (refusal !== undefined) return { ...completed, ...refusal };
+  if (phase.reviewer === undefined) return completed;
+  const { costUsd, ...review } = await reviewWork(phase, { ...work, results }, application);
+  return { ...completed, ...review, ...(costUsd !== undefined && { costUsd: (end.costUsd ?? 0) + costUsd }) };
+}
+
+/** Work that does not count, in a sentence for people and a text for the agent. Without the latter, another attempt would
+ *  not help. */
+type Refusal = Pick<VerifiedEnd, "outcome" | "verdict" | "error" | "hint" | "feedback">;
+
+function refused(verdict: string, error: string, feedback?: string): Refusal {
+  return { outcome: "failed", verdict, error, feedback };
+}
+
+/** Whether it does not matter that the agent was denied a tool. */
+function isExcused(
+  phase: Phase,
+  { end, checks }: { readonly end: JudgedEnd; readonly checks: AttemptRecord["checks"] },
+  { options, onEvent }: Application,
+): boolean {
+  const hasAnswered = options.allow(phase) === "read" && end.answer.trim() !== "";
+  if (checks === undefined && !hasAnswered) return false;
+  const why = checks === undefined ? "it has answered" : "its checks pass";
+  onEvent({ event: "notice", phase: phase.id, message: `${end.error} That does not matter: ${why}` });
+  return true;
+}
+
+/** Returns what is wrong with the files. */
+async function findWrong(
+  phase: Phase,
+  work: Work & { readonly checks: AttemptRecord["checks"] },
+  application: Application,
+): Promise<Refusal | undefined> {
+  const marked = findConflictMarks(work);
   if (marked.length > 0) {
     const text = `These files still have the marks of a conflict: ${marked.join(", ")}.`;
-    return refuse("conflict", [text, `${text} Decide what each place should say, and remove the marks.`]);
+    return refused("conflict", text, `${text} Decide what each place should say, and remove the marks.`);
   }
-  if (end.outcome === "denied" && !isExcused) return end;
+  const scope = phase.scope.join(", ");
   const outside = await findOutside(phase, work, application);
   if (outside.length > 0) {
-    const named = listPaths(outside);
-    const text = `It changed ${named}, outside of its scope, ${phase.scope.join(", ")}.`;
+    const text = `t changed ${listPaths(outside)}, outside of its scope, ${scope}.`;
     if (phase.scopePolicy === "fail")
-      return refuse("outside_scope", [text, `${text} Undo these changes, and do the task within the scope.`]);
-    notice(`${text[0]!.toLowerCase()}${text.slice(1)}`);
+      return refused("outside_scope", `I${text}`, `I${text} Undo these changes, and do the task within the scope.`);
+    application.onEvent({ event: "notice", phase: phase.id, message: `i${text}` });
   }
-  if (work.isUnchanged && !reads) {
-    const text = `The agent changed no file in its scope, ${phase.scope.join(", ")}.`;
-    const hint = "Its answer may say why. Agents that may only read need --allow edit.";
-    if (checks === undefined && phase.reviewer === undefined)
-      return { ...completed, outcome: "unchanged", error: text, hint };
-    return { ...refuse("unchanged", [text, `${text} The task asks for a change.`]), outcome: "unchanged", hint };
-  }
-  if (phase.reviewer === undefined) return completed;
-  const review = await reviewWork(phase, { ...work, results }, application);
-  const cost = review.costUsd === undefined ? {} : { costUsd: (end.costUsd ?? 0) + review.costUsd };
-  if (review.findings === undefined) return { ...completed, ...cost };
-  return {
-    ...refuse(review.verdict, review.findings),
-    ...cost,
-    ...(review.verdict === "review_failed" && { feedback: undefined }),
-  };
+  if (!work.isUnchanged || application.options.allow(phase) === "read") return undefined;
+  const error = `The agent changed no file in its scope, ${scope}.`;
+  const hint = "Its answer may say why. Agents that may only read need --allow edit.";
+  // Without a check or a reviewer it is not certain that there was anything to do.
+  const isTold = work.checks !== undefined || phase.reviewer !== undefined;
+  return { outcome: "unchanged", error, hint, feedback: isTold ? `${error} The task asks for a change.` : undefined };
 }
 
 function isFailed({ end }: CheckResult): boolean {
@@ -193,21 +209,14 @@ function findConflictMarks({ folder, run }: Work): string[] {
   return marked;
 }
 
-interface Review {
-  /** Absent if the work is accepted. */
-  readonly findings?: readonly [string, string] | undefined;
-  readonly verdict: "findings" | "review_failed";
-  readonly costUsd?: number | undefined;
-}
-
 /** Asks the reviewer, who sees the task, the diff and the checks, and may only read. */
 async function reviewWork(
   phase: Phase,
   { folder, run, end, results, signal }: Work & { readonly results: readonly CheckResult[] },
   { options, attempts, onEvent, watched }: Application,
-): Promise<Review> {
-  const failed = (why: string, costUsd?: number): Review => {
-    return { findings: [`The reviewer gave no verdict: ${why}`, ""], verdict: "review_failed", costUsd };
+): Promise<Partial<Refusal> & { readonly costUsd?: number | undefined }> {
+  const failed = (why: string, costUsd?: number) => {
+    return { ...refused("review_failed", `The reviewer gave no verdict: ${why}`), costUsd };
   };
   const left = run?.budgetUsd === undefined ? undefined : run.budgetUsd - (end.costUsd ?? 0);
   if (left !== undefined && left <= 0) return failed("the limit on the cost of the phase is used up.");
@@ -231,17 +240,14 @@ async function reviewWork(
   await attempts.remove(attemptFolder);
   const { answer, costUsd, outcome } = judged;
   const verdict = /^[\s*#`]*(ACCEPT|FINDINGS)\b/m.exec(answer)?.[1];
-  if (verdict === "ACCEPT") return { verdict: "findings", costUsd };
+  if (verdict === "ACCEPT") return { costUsd };
   if (verdict === undefined) return failed(judged.error ?? `${outcome}, ${shorten(oneLine(answer), 200)}`, costUsd);
   const text = answer
     .slice(answer.indexOf("FINDINGS") + "FINDINGS".length)
     .replace(/^[\s:*#`]+/, "")
     .trim();
-  const findings = [
-    `The reviewer has findings: ${text}`,
-    `A reviewer has read your work and found:\n\n${text}\n\nChange your work accordingly.`,
-  ] as const;
-  return { findings, verdict: "findings", costUsd };
+  const feedback = `A reviewer has read your work and found:\n\n${text}\n\nChange your work accordingly.`;
+  return { ...refused("findings", `The reviewer has findings: ${text}`, feedback), costUsd };
 }
 
 function reviewPrompt(

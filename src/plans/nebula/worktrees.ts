@@ -105,12 +105,7 @@ export async function openWorktrees({ name }: Pick<Nebula, "name">, options: Wor
     takeIn: (phase) =>
       alone(async () => {
         const [own, from] = [openGit(pathOf(phase), env), await base()];
-        const { code } = await own.attempt("merge", "--no-ff", "--no-commit", from);
-        const names = (await own.attempt("diff", "--name-only", "--diff-filter=U", "-z")).stdout.split("\0");
-        const files = names.filter((each) => each !== "");
-        if (code !== 0 && files.length > 0) return files;
-        await own.attempt("merge", "--abort");
-        return undefined;
+        return own.mergeWithMarks(from);
       }),
     takeOver: (phase, lost) => alone(async () => (shared === undefined ? false : shared.takeOver(phase, lost))),
     close: (phase) =>
