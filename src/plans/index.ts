@@ -13,6 +13,7 @@ export {
   readContextSettings,
   scanDirectory,
 } from "./compose-context.ts";
+export { generateNebula } from "./generate-nebula.ts";
 export {
   type ApplyChoice,
   type ApplySettings,

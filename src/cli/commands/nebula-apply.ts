@@ -34,6 +34,7 @@ import {
   applyNebula,
   type LoadedNebula,
   type Nebula,
+  nameBranches,
   openNebulaRecord,
   type PlannedPhase,
   planApply,
@@ -52,7 +53,7 @@ import {
 import { type ApplyTelling, tellApply } from "../apply-progress.ts";
 import { type Call, type Command, type CommandResult, defineCommand, type OptionValues } from "../command.ts";
 import { layerName, missing } from "../context-notes.ts";
-import { renderApplyReport, renderPhaseRuns } from "../nebula-report.ts";
+import { nextSteps, renderApplyReport, renderPhaseRuns } from "../nebula-report.ts";
 import { storeOptions, trustOption } from "../shared-options.ts";
 
 const options = {
@@ -230,16 +231,27 @@ function runNebula(
       if (event.event === "shown" && !output.json) shown.push(questions.showDiff(event));
     };
     const options = { ...settings, store, resume, rerun, only, approve: questions.approve, signal, onEvent };
-    const report = mayBegin ? await applyNebula(nebula, options) : before;
+    const report = mayBegin ? await applyNebula(nebula, options).finally(progress.end) : before;
+    progress.end();
     await Promise.all(shown);
     const isMeant = (id: string) => only?.includes(id) ?? true;
     const isDone = completedIn(report, isMeant) === report.phases.filter(({ id }) => isMeant(id)).length;
     const interrupted = signal.aborted && !isDone;
     if (interrupted) progress.interrupt();
     else if (!mayBegin) output.problem("nothing was run. Use --resume to continue the last run");
+    if (mayBegin && !output.json) noteNext(report, { nebula, settings, call });
     const viewer = { machine: (await ownMachine(env)).id, now: new Date() };
     return { json: report, text: renderApplyReport(report, viewer), failed: !(mayBegin && isDone), interrupted };
   });
+}
+
+/** Says what a person can do next. */
+function noteNext(
+  report: ApplyReport,
+  { nebula, settings, call }: { readonly nebula: Nebula; readonly settings: ApplySettings; readonly call: ApplyCall },
+): void {
+  const branch = settings.worktrees ? nameBranches(nebula.name).branch : undefined;
+  for (const step of nextSteps(report, { plan: printable(call.arguments[0]!), branch })) call.output.note(step);
 }
 
 function completedIn({ phases }: ApplyReport, isMeant: (id: string) => boolean): number {

@@ -5,7 +5,7 @@ import type { Counter } from "../../core/tokens/index.ts";
 import type { ConventionsFile, Environment, Machine } from "../../host/index.ts";
 import type { AgentLine, AgentUsage } from "../agent/index.ts";
 import type { ComposedLayer, ContextShares, PhaseState } from "../compose/index.ts";
-import type { Attempts } from "./attempt-folders.ts";
+import type { Activity, Attempts } from "./attempt-folders.ts";
 import type { OwnRun } from "./leases.ts";
 import type { Gate, Phase } from "./nebula.ts";
 import type { AttemptRecord, OpenNebulaRecord } from "./nebula-record.ts";
@@ -284,4 +284,6 @@ export interface PhaseReport {
   /** Tokens, dollars and time of every attempt that has ended, the oldest first. Absent before the first. */
   readonly history?: readonly AttemptRecord[] | undefined;
   readonly error?: string | undefined;
+  /** What its agent does now. Only `nebula status` of the machine that runs it knows. */
+  readonly doing?: Activity | undefined;
 }

@@ -4,7 +4,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import { ContextError, invalidArgument } from "../../core/errors.ts";
-import type { Store } from "../../core/store/index.ts";
+import { createEventWriter, type EventWriter, type Store } from "../../core/store/index.ts";
 import { type Counter, plainCounter } from "../../core/tokens/index.ts";
 import { ownMachine, type ScanProblem, scanProject, stateDirectory, withLock } from "../../host/index.ts";
 import { defaultAgentLimits } from "../agent/index.ts";
@@ -15,7 +15,7 @@ import {
   type PhaseState,
   renderSnapshot,
 } from "../compose/index.ts";
-import type { Application, ApplyOptions, ApplyReport, SettledOptions } from "./application.ts";
+import type { Application, ApplyEvent, ApplyOptions, ApplyReport, SettledOptions } from "./application.ts";
 import { openAttempts } from "./attempt-folders.ts";
 import { type Beginning, beginRun } from "./begin-run.ts";
 import { openGitRemote } from "./git-remote.ts";
@@ -91,8 +91,18 @@ export async function applyNebula(nebula: Nebula, options: ApplyOptions): Promis
 }
 
 /** Applies a nebula while no other process of this machine does with the same folder and store. */
-async function applyHere(nebula: Nebula, own: OwnRun, options: SettledOptions): Promise<ApplyReport> {
-  const { onEvent, env, cwd } = options;
+async function applyHere(
+  nebula: Nebula,
+  own: OwnRun,
+  { onEvent: tell, ...settled }: SettledOptions,
+): Promise<ApplyReport> {
+  const events = createEventWriter(settled.store, { now: Date.now, onFailure: () => {} });
+  const onEvent = (event: ApplyEvent) => {
+    tell(event);
+    storeEvent(event, events, { agent: settled.agent, project: nebula.name });
+  };
+  const options = { ...settled, onEvent };
+  const { env, cwd } = options;
   const stop = new AbortController();
   // Every agent listens to it, which is not a leak.
   setMaxListeners(0, stop.signal);
@@ -113,8 +123,29 @@ async function applyHere(nebula: Nebula, own: OwnRun, options: SettledOptions): 
     await runPhases(nebula, begun, { ...application, key }).finally(() => worktrees?.end());
   } finally {
     await watched.end();
+    await events.settled();
   }
   return reportStates(nebula, (await record.read()) ?? begun.record);
+}
+
+/** Adds an attempt that has ended, or an error of the API, to the events of the store: names and numbers only. */
+function storeEvent(
+  event: ApplyEvent,
+  events: EventWriter,
+  { agent, project }: { readonly agent: string | undefined; readonly project: string },
+): void {
+  const about = { source: "nebula", client: agent, project };
+  if (event.event === "doing" && event.kind === "trouble")
+    events.write({
+      ...about,
+      kind: "error",
+      callId: event.phase,
+      numbers: { status: /\b[45]\d\d\b/.exec(event.text)?.[0] },
+    });
+  if (event.event !== "ended") return;
+  const { phase, state, outcome = state, seconds, promptTokens, costUsd, checks, usage } = event;
+  const numbers = { outcome, seconds, promptTokens, costUsd, checks, ...usage };
+  events.write({ ...about, kind: "attempt", callId: phase, numbers });
 }
 
 /** Runs all phases that can run. */
