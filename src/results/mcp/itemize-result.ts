@@ -237,8 +237,6 @@ export interface Paging {
   pageLimit(): PageLimit;
   /** Called when a page was sent. */
   gave(page: Delivered): void;
-  /** False if the store cannot be used. */
-  isKept(): boolean;
   /** What the client has to know. Returned once. */
   takeNotice(): string | undefined;
   /** How pages are shown. @default "json" */
@@ -268,10 +266,7 @@ export interface PagedCall {
 export async function pageResult(message: string, result: RpcObject, { paging, call }: PagedCall): Promise<string> {
   const share = call.share ?? paging.session.beginCall(call.tool);
   try {
-    // Without a store the rest of a paged result would be lost.
-    const isKept = paging.isKept();
-    if (!isKept) share.end();
-    const text = isKept ? await fitResult(message, result, { paging, call, share }) : message;
+    const text = await fitResult(message, result, { paging, call, share });
     const notice = paging.takeNotice();
     return notice === undefined ? text : addNotice(text, notice);
   } catch (error) {
@@ -301,7 +296,7 @@ async function fitResult(
   const preview = paging.isPreviewed?.() === true ? createPreview(result, { itemized, places, paging }) : undefined;
   const page = await deliver(preview && paging.counter.count(preview("k3vbq5zoha", 0)));
   const { envelope, id } = page;
-  if (envelope.status === "error" || !paging.isKept()) return message;
+  if (envelope.status === "error") return message;
   paging.gave(page);
   const text = preview?.(id, envelope.data.total) ?? page.text;
   // Images and other media stay.

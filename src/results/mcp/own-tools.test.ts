@@ -16,7 +16,6 @@ async function wrap() {
     counter,
     pageLimit: () => ({}),
     clientIs: () => {},
-    isKept: () => true,
     takeNotice: () => undefined,
   };
   const proxy = createLineProxy({ ...options, log: () => {} });

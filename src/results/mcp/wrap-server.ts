@@ -37,12 +37,7 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
   const { storeFile, sessionId, isNamed, counter, budget, format, log } = options;
   let clientName: string | undefined;
   const pageLimit = (): PageLimit => options.pageLimit ?? findClientLimit(clientName, budget);
-  const kept = await openServerStore({
-    file: storeFile,
-    consequence: "Results pass unchanged, without pages.",
-    upkeep: options.upkeep,
-    log,
-  });
+  const kept = await openServerStore({ file: storeFile, upkeep: options.upkeep, log });
   const { session, takeNotice, original, close } = await openMcpSession({
     id: sessionId,
     isNamed,
@@ -80,7 +75,6 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
       return isClaudeCode && format === "text" && options.pageLimit === undefined;
     },
     ...(options.isLazy === true ? { realCall } : {}),
-    isKept: () => kept.problem() === undefined,
     clientIs: (name) => {
       clientName = name;
     },
