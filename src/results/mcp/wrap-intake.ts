@@ -31,8 +31,10 @@ export async function createWrapIntake(options: {
   readonly sessionId: string;
   readonly counter: Counter;
   readonly store: Store;
+  /** Returns a number that changes when the client has compacted the conversation. */
+  conversation(): Promise<number>;
 }): Promise<WrapIntake> {
-  const { sessionId, counter, store } = options;
+  const { sessionId, counter, store, conversation } = options;
   const intake: Intake = await createIntake({
     sessionId,
     counter,
@@ -44,6 +46,7 @@ export async function createWrapIntake(options: {
   });
   const calls = createParallelCalls();
   let admits = 0;
+  let current = await conversation();
   return {
     begin: (call) => calls.begin(call, { tool: call.tool, input: call.args }),
     drop: calls.drop,
@@ -58,6 +61,9 @@ export async function createWrapIntake(options: {
         return { ...editTexts(message, result, (each) => quoteNotes(each, undefined)), sent: async () => {} };
       }
       const number = ++admits;
+      const before = current;
+      current = await conversation();
+      if (current !== before) await intake.forget();
       const admitted = await intake.admit({ tool: call.tool, input: call.args, text, ...calls.end(call) });
       // Clients show the model the text or the structured content. The shorter text has both.
       const isShorter = admitted.text !== text && structuredContent !== undefined;

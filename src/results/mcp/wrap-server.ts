@@ -56,7 +56,16 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
   };
   const intake =
     options.hasIntake === true
-      ? await createWrapIntake({ sessionId: session.id, counter, store: kept.store })
+      ? await createWrapIntake({
+          sessionId: session.id,
+          counter,
+          store: kept.store,
+          async conversation() {
+            await session.refresh();
+            const { lifetime, delivered } = session.forModel();
+            return lifetime - delivered;
+          },
+        })
       : undefined;
 
   const proxy: LineProxy = createLineProxy({
