@@ -266,7 +266,8 @@ function* runCommands(seen) {
 // A conversation that is longer than the window: a wrapped server gives each file in as many calls as at the beginning.
 
 const filesystem = join(modules, "@modelcontextprotocol/server-filesystem/dist/index.js");
-const wrapFiles = (...flags) => ours("mcp", "wrap", ...flags, "--", process.execPath, filesystem, "PROJECT");
+const wrapFiles = (...flags) =>
+  ours("mcp", "wrap", "--as", "files", ...flags, "--", process.execPath, filesystem, "PROJECT");
 
 async function acceptLong(name) {
   const place = open(name, { files: wrapFiles() });
@@ -297,6 +298,7 @@ async function acceptRoom(name) {
   const place = open(name, { files: wrapFiles("--total", "100000") });
   clients[name].shortenWindow(place);
   symlinkSync(plimsoll, join(place.home, "bin/plimsoll"));
+  place.hasPlugin = true;
   execFileSync(process.execPath, [plimsoll, "plugin", "install", "claude-code", "--quiet"], {
     cwd: place.project,
     env: place.env,
@@ -353,6 +355,7 @@ async function acceptDirect(name) {
     `${name}: the first request has ${listed.join(" and ")} of the server's tools`,
     play.tools,
   );
+  check(/mcp__files__next_page token=/.test(seen.first), `${name}: a note names the tool as the model sees it`, seen);
   check(/price700 = /.test(seen.page), `${name}: next_page answers without a search`, seen);
   check(/price4321 = /.test(seen.recalled), `${name}: recall answers without a search`, seen);
 }
@@ -375,8 +378,10 @@ const clients = {
     // Otherwise the client hides the tools until the model searches for them.
     env: { ENABLE_TOOL_SEARCH: "false" },
     install: (place, servers) => write(place, ".mcp.json", JSON.stringify({ mcpServers: servers })),
-    args: ({ project }, more) => {
-      const config = ["--mcp-config", join(project, ".mcp.json"), "--strict-mcp-config"];
+    args: ({ project, hasPlugin }, more) => {
+      // The plugin has a server of its own.
+      const strict = hasPlugin ? [] : ["--strict-mcp-config"];
+      const config = ["--mcp-config", join(project, ".mcp.json"), ...strict];
       const allowed = ["--allowedTools", "mcp__plimsoll,mcp__files,mcp__lazy"];
       const session = more.length > 0 ? more : ["--session-id"];
       return ["-p", "MCP-TASK", "--model", modelOf("claude"), ...config, ...allowed, ...session, conversation];

@@ -11,6 +11,7 @@ interface WrapFlags {
   readonly config?: string | undefined;
   readonly from?: string | undefined;
   readonly server?: readonly string[] | undefined;
+  readonly as?: string | undefined;
   readonly lazy?: boolean | undefined;
   readonly intake?: boolean | undefined;
 }
@@ -37,6 +38,7 @@ export async function runWrap(
   process.stdout.removeAllListeners("error");
   const exitCode = await wrapServer({
     ...settings,
+    shownAs: call.options.as,
     isLazy: call.options.lazy,
     hasIntake: call.options.intake,
     ...{ servers, cwd, env, stdin, stdout: process.stdout, version: readVersion(), log: output.note },

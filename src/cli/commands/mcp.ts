@@ -78,6 +78,7 @@ const wrapOptions = {
     list: true,
     summary: "with --config or --from: only these servers (default: all)",
   },
+  as: { value: "NAME", summary: "name of this server in the AI tool, so that notes name tools as the model sees them" },
   intake: { summary: "leave out of a result what earlier results already have; recall returns the whole text" },
   lazy: { summary: "offer six tools that find and call the servers' tools, instead of listing all of them" },
 } as const satisfies OptionSpecs;

@@ -243,8 +243,8 @@ export interface Paging {
   readonly format?: PageFormat | undefined;
   /** Whether the client gets a short preview instead of the first page. */
   isPreviewed?: (() => boolean) | undefined;
-  /** The name of our tool for tokens. */
-  nextPageName(): string;
+  /** Returns the name of one of our tools as the model sees it. */
+  ownName(tool: "next_page" | "recall"): string;
   /** Limits how long a large result waits for the sizes of parallel calls. */
   patience?: (() => Promise<void>) | undefined;
 }
@@ -331,8 +331,8 @@ function createPreview(
   return (id, total) => {
     const count = total === undefined ? "" : `${formatNumber(total)} `;
     const size = `${count}${itemsName}, ${formatNumber(Math.ceil(bytes / 1_000))} kB`;
-    const next = `next: ${paging.nextPageName()} token=${id}:offset:0`;
-    const last = `[preview of ${size}; ${next} · search: recall id=${id} pattern=… · id ${id}]`;
+    const next = `next: ${paging.ownName("next_page")} token=${id}:offset:0`;
+    const last = `[preview of ${size}; ${next} · search: ${paging.ownName("recall")} id=${id} pattern=… · id ${id}]`;
     const maxBytes = 2_000;
     const room = maxBytes - Buffer.byteLength([...facts, last].join("\n")) - 2;
     return [...facts, takeHead(items, room), last].filter((line) => line !== "").join("\n");

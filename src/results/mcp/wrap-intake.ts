@@ -31,15 +31,17 @@ export async function createWrapIntake(options: {
   readonly sessionId: string;
   readonly counter: Counter;
   readonly store: Store;
+  /** Returns the name of the tool as the model sees it. */
+  recallName(): string;
   /** Returns a number that changes when the client has compacted the conversation. */
   conversation(): Promise<number>;
 }): Promise<WrapIntake> {
-  const { sessionId, counter, store, conversation } = options;
+  const { sessionId, counter, store, recallName, conversation } = options;
   const intake: Intake = await createIntake({
     sessionId,
     counter,
     maxResultTokens: Number.MAX_SAFE_INTEGER,
-    recallHint: (id) => `recall with id ${id}`,
+    recallHint: (id) => `${recallName()} with id ${id}`,
     // The ids of calls count from 1. Another process serves another conversation.
     markSeed: randomUUID(),
     store: separateContexts(createMemoryStore(), store),

@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import { ContextError, usageError } from "../../core/errors.ts";
 import type { McpServer } from "../../rules/index.ts";
 import type { PageFormat, PageLimit } from "../session/index.ts";
-import { findClientLimit } from "./client-limits.ts";
+import { findClientLimit, findToolName } from "./client-limits.ts";
 import type { ServedPlace } from "./create-host.ts";
 import { hideTools, realCall } from "./lazy-tools.ts";
 import { createLineProxy, type LineProxy } from "./line-proxy.ts";
@@ -17,6 +17,8 @@ import { createWrapIntake } from "./wrap-intake.ts";
 export interface WrapOptions extends Omit<ServedPlace, "root" | "secrets">, ConnectOptions {
   /** One server keeps the names of its tools. Of several servers, each tool has its server's name in front. */
   readonly servers: readonly [McpServer, ...McpServer[]];
+  /** The name of this server in the client. */
+  readonly shownAs?: string | undefined;
   /** Whether their tools are behind fixed ones. */
   readonly isLazy?: boolean | undefined;
   /** Whether results leave out what the client already has. */
@@ -47,7 +49,7 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     budget,
     pageLimit,
     format,
-    nextPageName: () => proxy.nextPageName(),
+    nextPageName: () => proxy.ownName("next_page"),
   });
   const hub = options.servers.length === 1 ? undefined : connectAll(options);
   const takeNotices = (): string | undefined => {
@@ -60,6 +62,7 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
           sessionId: session.id,
           counter,
           store: kept.store,
+          recallName: () => proxy.ownName("recall"),
           async conversation() {
             await session.refresh();
             const { lifetime, delivered } = session.forModel();
@@ -75,6 +78,7 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     format,
     patience,
     takeNotice: takeNotices,
+    shownName: (tool) => findToolName(tool, clientName, options.shownAs),
     log,
     intake,
     original,
