@@ -164,17 +164,20 @@ export function billJson(report: BillReport): object {
     total: totalsJson(report.total),
     inputUsd: round(inputUsd),
     causes: report.causes.map((row) => ({ ...row, usd: round(row.usd), share: round(row.share) })),
-    losses: report.losses.map(({ facts: { session, project, agent }, cause, time, lost, rewritten, usd, detail }) => ({
-      cause,
-      time: iso(time),
-      agent: agentNames[agent],
-      session,
-      project,
-      lost,
-      rewritten,
-      ...(usd !== undefined && { usd: round(usd) }),
-      detail,
-    })),
+    losses: report.losses.map(
+      ({ facts: { session, project, agent }, cause, confidence, time, lost, rewritten, usd, detail }) => ({
+        cause,
+        ...(confidence && { confidence }),
+        time: iso(time),
+        agent: agentNames[agent],
+        session,
+        project,
+        lost,
+        rewritten,
+        ...(usd !== undefined && { usd: round(usd) }),
+        detail,
+      }),
+    ),
     heaviest: {
       results: report.weights.results.map(({ facts, tool, file, time, tokens, carried, usd }) => ({
         tool,

@@ -174,15 +174,9 @@ interface SimulationContext {
   readonly options: RecordedReplayOptions;
 }
 
-/** Losses that neither the recorded times nor the recorded messages bring about. A client that edits its history does so
- *  with every policy, and not every recording has the edited messages. */
-const outside: ReadonlySet<string> = new Set([
-  "model",
-  "resumed",
-  "history edited",
-  "tools or system changed",
-  "unexplained",
-]);
+/** Losses that the recorded times and messages bring about. All others are lost with every policy: a client that edits its
+ *  history does so anyway, and not every recording has the edited messages. */
+const simulated: ReadonlySet<string> = new Set(["expired", "compaction", "rewound"]);
 
 /** Returns a function that replays the session in counted tokens. It takes the window and the reserve in recorded
  *  ones. */
@@ -192,7 +186,7 @@ function createSimulation({ stretches, calls, fit, ttl, typical, billed, options
     new Set(losses.filter(isWanted).map(({ call }) => billed.calls[call]));
   // A compaction keeps tools and system text. If nothing at all was read, the whole cache was lost.
   const lost = findCalls(
-    ({ cause, call }) => outside.has(cause) || (cause !== "expired" && billed.calls[call]?.fact.read === 0),
+    ({ cause, call }) => !simulated.has(cause) || (cause !== "expired" && billed.calls[call]?.fact.read === 0),
   );
   const expired = findCalls(({ cause }) => cause === "expired");
   /** What other sessions keep in the cache, such as tools and system text, is left after a loss, and before the first
