@@ -3,7 +3,7 @@
 import { inputCost, type Prices } from "../../core/billing/index.ts";
 import { compareText } from "../../core/text/index.ts";
 import type { Recordings } from "../read-recordings.ts";
-import { type Cause, causes, findLosses, type Loss } from "./find-losses.ts";
+import { type Cause, type Confidence, causes, findLosses, inferredFrom, type Loss } from "./find-losses.ts";
 import { type BilledSession, billSessions } from "./price-calls.ts";
 import {
   agentNames,
@@ -39,6 +39,8 @@ export interface BillReport {
   readonly total: BillTotals;
   /** Dollars of all input. */
   readonly inputUsd: number;
+  /** Calls that report less output than the text of their answers needs, and how much is missing at least. */
+  readonly unreported: { readonly calls: number; readonly tokens: number; readonly usd: number };
   /** The most expensive first. */
   readonly losses: readonly Loss[];
   readonly causes: readonly CauseRow[];
@@ -52,6 +54,8 @@ export interface BillReport {
 export interface CauseRow {
   readonly cause: Cause;
   readonly events: number;
+  /** How many of the events are known how. */
+  readonly known: Readonly<Partial<Record<Confidence, number>>>;
   readonly rewritten: number;
   readonly usd: number;
   /** Of the dollars of all input. */
@@ -91,6 +95,7 @@ export function createBillReport(recordings: Recordings, settings: BillSettings)
     sessions,
     calls,
     inputUsd,
+    unreported: sumUnreported(calls),
     rows: sumCalls(calls, settings.by),
     total: sumTotals(calls),
     losses: losses.sort((left, right) => (right.usd ?? 0) - (left.usd ?? 0) || right.rewritten - left.rewritten),
@@ -109,13 +114,31 @@ export function createBillReport(recordings: Recordings, settings: BillSettings)
   };
 }
 
+function sumUnreported(calls: readonly PlacedCall[]): BillReport["unreported"] {
+  const sum = { calls: 0, tokens: 0, usd: 0 };
+  for (const { call } of calls) {
+    const { unreported, output } = call.fact;
+    if (unreported === undefined) continue;
+    const tokens = Math.max(0, Math.floor(unreported / mostCharsPerToken) - output);
+    sum.calls++;
+    sum.tokens += tokens;
+    sum.usd += (tokens * (call.price?.output ?? 0)) / 1e6;
+  }
+  return sum;
+}
+
+/** Answers of Claude have about 3 characters for each token, so this gives a lower bound. */
+const mostCharsPerToken = 4;
+
 function causeRows(losses: readonly Loss[], inputUsd: number): readonly CauseRow[] {
   return causes.flatMap((cause) => {
     const own = losses.filter((loss) => loss.cause === cause);
     if (own.length === 0) return [];
     const usd = own.reduce((sum, loss) => sum + (loss.usd ?? 0), 0);
     const rewritten = own.reduce((sum, loss) => sum + loss.rewritten, 0);
-    return { cause, events: own.length, rewritten, usd, share: inputUsd === 0 ? 0 : usd / inputUsd };
+    const known: Partial<Record<Confidence, number>> = {};
+    for (const { confidence } of own) if (confidence !== undefined) known[confidence] = (known[confidence] ?? 0) + 1;
+    return { cause, events: own.length, known, rewritten, usd, share: inputUsd === 0 ? 0 : usd / inputUsd };
   });
 }
 
@@ -163,7 +186,15 @@ export function billJson(report: BillReport): object {
     rows: report.rows.map(({ key, ...totals }) => ({ key, ...totalsJson(totals) })),
     total: totalsJson(report.total),
     inputUsd: round(inputUsd),
-    causes: report.causes.map((row) => ({ ...row, usd: round(row.usd), share: round(row.share) })),
+    ...(report.unreported.calls > 0 && {
+      unreportedOutput: { ...report.unreported, usd: round(report.unreported.usd) },
+    }),
+    causes: report.causes.map((row) => ({
+      ...row,
+      usd: round(row.usd),
+      share: round(row.share),
+      ...(row.known.inferred !== undefined && inferredFrom[row.cause] && { inferredFrom: inferredFrom[row.cause] }),
+    })),
     losses: report.losses.map(
       ({ facts: { session, project, agent }, cause, confidence, time, lost, rewritten, usd, detail }) => ({
         cause,

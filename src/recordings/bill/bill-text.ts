@@ -5,6 +5,7 @@ import type { Style } from "../../host/index.ts";
 import { type Environment, homeDirectory, renderTable } from "../../host/index.ts";
 import { megabytes } from "../recording-index.ts";
 import type { BillReport, WeightRow } from "./bill-report.ts";
+import { inferredFrom } from "./find-losses.ts";
 import { periodOf } from "./sum-calls.ts";
 
 export interface TextOptions {
@@ -67,17 +68,28 @@ function causeLines({ causes, losses, inputUsd }: BillReport, { style }: TextOpt
   return [
     style.bold(`Cache losses: ${countNoun(losses.length, "call")}, ${usdText(usd)} beyond a hit${share}`),
     ...table(
-      ["cause", "events", "written again", "dollars", "of input"],
+      ["cause", "known from", "events", "written again", "dollars", "of input"],
       causes.map((row) => [
         row.cause,
+        describeKnown(row),
         formatNumber(row.events),
         formatNumber(row.rewritten),
         usdText(row.usd),
         percent(row.share),
       ]),
-      { style },
+      { style, left: 2 },
     ),
   ];
+}
+
+/** Says how the losses of a cause are known. A number follows if it is not all of them. */
+export function describeKnown({ cause, events, known }: BillReport["causes"][number]): string {
+  const record = inferredFrom[cause];
+  const kinds = Object.entries(known).map(([kind, count]) => {
+    const how = kind === "inferred" && record ? `inferred (${record.lost} of ${record.seen})` : kind;
+    return count === events ? how : `${how} ${formatNumber(count)}`;
+  });
+  return kinds.join(", ") || "-";
 }
 
 function percent(share: number): string {
@@ -90,17 +102,18 @@ function lossLines({ losses }: BillReport, { style, env }: TextOptions): string[
   if (losses.length === 0) return [];
   const rows = losses
     .slice(0, maxLosses)
-    .map(({ time, usd, rewritten, cause, facts, detail }) => [
+    .map(({ time, usd, rewritten, cause, confidence = "-", facts, detail }) => [
       stamp(time),
       facts.session.slice(0, 8),
       projectName(facts.project, env),
       cause,
+      confidence,
       detail.length > 60 ? `${detail.slice(0, 59)}…` : detail,
       formatNumber(rewritten),
       usd === undefined ? "-" : usdText(usd),
     ]);
-  const header = ["time", "session", "project", "cause", "what happened", "written again", "dollars"];
-  return [style.bold("The most expensive losses"), ...table(header, rows, { style, left: 5 })];
+  const header = ["time", "session", "project", "cause", "known from", "what happened", "written again", "dollars"];
+  return [style.bold("The most expensive losses"), ...table(header, rows, { style, left: 6 })];
 }
 
 export function stamp(time: number): string {
@@ -151,7 +164,7 @@ function weightTable(title: string, rows: readonly WeightRow[], { style }: TextO
   );
 }
 
-function noteLines({ unpriced, recordings, sessions, priceMonths }: BillReport): string[] {
+function noteLines({ unpriced, unreported, recordings, sessions, priceMonths }: BillReport): string[] {
   const { files, bytesRead, damaged } = recordings;
   const without = unpriced.map(({ key, calls, uncached, write5m, write1h, read, output }) => {
     const input = formatNumber(uncached + write5m + write1h + read);
@@ -162,7 +175,16 @@ function noteLines({ unpriced, recordings, sessions, priceMonths }: BillReport):
   const read = bytesRead > 0 ? [`${megabytes(bytesRead)} read`] : ["nothing new to read"];
   const skipped = damaged > 0 ? [`${countNoun(damaged, "damaged line")} skipped`] : [];
   const facts = [countNoun(sessions.length, "session"), countNoun(files, "file"), ...read, ...skipped, ...prices];
-  return [...without, facts.join(" · ")];
+  return [...without, ...describeUnreported(unreported), facts.join(" · ")];
+}
+
+/** Says what the recorded output leaves out. */
+export function describeUnreported({ calls, tokens, usd }: BillReport["unreported"]): string[] {
+  if (calls === 0) return [];
+  const least = `at least ${formatNumber(tokens)} tokens and ${usdText(usd)} more`;
+  return [
+    `output of ${countNoun(calls, "call")} was recorded before it was written: their text alone is ${least}, not in the sums`,
+  ];
 }
 
 /** The table of sums as CSV, which people read in a terminal too. A cell that a spreadsheet would run as a formula starts

@@ -50,6 +50,14 @@ export interface Loss {
 /** A smaller difference is rounding, or a reminder that moved. Providers cache nothing smaller. */
 const leastLost = 1024;
 
+/** How many calls with what a cause is inferred from lost the cache, in 60 recordings of Claude Code with 8,513 calls
+ *  (2026-11). Of all calls, 2.7 % do. */
+export const inferredFrom: Readonly<Partial<Record<Cause, { readonly lost: number; readonly seen: number }>>> = {
+  "thinking switched": { lost: 48, seen: 59 },
+  resumed: { lost: 13, seen: 19 },
+  "more than 20 blocks": { lost: 5, seen: 8 },
+};
+
 /** `trims` has the times at which Plimsoll trimmed the history of the session. */
 export function findLosses({ facts, calls }: BilledSession, trims: readonly number[] = []): readonly Loss[] {
   const readsByChain = new Set<number>();

@@ -23,10 +23,14 @@ export const claudeCodeReader: ClientReader = {
     draft.state.own = own as unknown as Fields;
     return {
       read(value) {
-        const fields = ownLine(Object(value) as Fields);
+        const line = Object(value) as Fields;
+        const fields = ownLine(line);
         const usage = readUsage(fields);
         requests?.report(usage);
-        if (draft.isIgnored !== true) readLine(fields, usage, { draft, own });
+        if (draft.isIgnored === true) return;
+        // Later lines may name it as their parent.
+        if (fields !== line) readLine(line, undefined, { draft, own });
+        readLine(fields, usage, { draft, own });
       },
       shortenState() {
         own.nodes = Object.fromEntries(Object.entries(own.nodes).slice(-keptNodes));

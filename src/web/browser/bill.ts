@@ -124,6 +124,7 @@ function createCausePanel(): HTMLElement {
   }
   const causes = facts.causes.map((row) => [
     row.cause,
+    row.knownFrom,
     whole(row.events),
     short(row.rewritten),
     formatDollars(row.usd),
@@ -132,6 +133,7 @@ function createCausePanel(): HTMLElement {
   const losses = facts.losses.map((loss) => [
     loss.time,
     loss.cause,
+    loss.confidence,
     loss.detail,
     loss.project,
     loss.session.slice(0, 8),
@@ -139,10 +141,13 @@ function createCausePanel(): HTMLElement {
     formatPrice(loss.usd),
   ]);
   panel.append(
-    createTable({ names: ["cause"], numbers: ["calls", "written again", "dollars", "of input"] }, causes),
+    createTable({ names: ["cause", "known from"], numbers: ["calls", "written again", "dollars", "of input"] }, causes),
     element("h2", {}, "The most expensive losses"),
     createTable(
-      { names: ["time", "cause", "what happened", "project", "session"], numbers: ["written again", "dollars"] },
+      {
+        names: ["time", "cause", "known from", "what happened", "project", "session"],
+        numbers: ["written again", "dollars"],
+      },
       losses,
     ),
   );
