@@ -26,9 +26,11 @@ const billOptions = {
   until: { value: "DATE", summary: "only calls up to the end of this day" },
   project: { value: "TEXT", summary: "only projects whose path contains this text" },
   html: { value: "FILE", summary: "write a page with spend over time, causes, and a timeline of every session" },
-  "what-if": { summary: "also compute what a 1-hour cache, trimming and shorter results would have saved" },
+  "what-if": {
+    summary: "also compute what other cache lifetimes, pings, trimming and shorter results would have saved",
+  },
   watch: { summary: "print each new call as agents make it, until Ctrl-C" },
-  csv: { summary: "print the sums as CSV" },
+  csv: { summary: "print the sums as CSV, or the table of --what-if" },
   "no-index": { summary: "read all files again, and keep nothing of them" },
   ...trustOption,
 } as const satisfies OptionSpecs;
@@ -83,7 +85,7 @@ deleted at any time. Nothing leaves the machine.`,
     const whatIf = options["what-if"] === true ? await computeWhatIfs(report, call) : undefined;
     const json = { ...billJson(report), ...(whatIf && { whatIf: whatIf.json }) };
     const isFailed = recordings.unreadable.length > 0;
-    if (options.csv === true) return { json, text: billCsv(report), exact: true, failed: isFailed };
+    if (options.csv === true) return { json, text: whatIf?.csv ?? billCsv(report), exact: true, failed: isFailed };
     return {
       json,
       get text() {

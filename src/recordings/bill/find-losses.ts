@@ -59,31 +59,19 @@ export const inferredFrom: Readonly<Partial<Record<Cause, { readonly lost: numbe
 };
 
 /** `trims` has the times at which Plimsoll trimmed the history of the session. */
-export function findLosses({ facts, calls }: BilledSession, trims: readonly number[] = []): readonly Loss[] {
-  const readsByChain = new Set<number>();
-  const firsts = new Map<number, BilledCall>();
-  for (const call of calls) {
-    if (call.fact.read > 0) readsByChain.add(call.fact.chain);
-    if (!firsts.has(call.fact.chain)) firsts.set(call.fact.chain, call);
-  }
-  const lifetimes = new Map<number, Lifetime>();
+export function findLosses(session: BilledSession, trims: readonly number[] = []): readonly Loss[] {
   const losses: Loss[] = [];
-  for (const [index, call] of calls.entries()) {
-    const { fact, isCopy } = call;
-    const before = calls[fact.previous];
-    const lifetime = lifetimes.get(fact.chain) ?? noLifetime;
-    lifetimes.set(fact.chain, updateLifetime(fact, lifetime));
-    if (before === undefined || isCopy) continue;
-    const left = countLeft(before, readsByChain.has(fact.chain));
+  for (const pair of comparePairs(session)) {
+    const { before, call, left } = pair;
+    const { fact } = call;
     const lost = left - fact.read;
-    if (lost < leastLost) continue;
+    if (lost < leastLost || call.isCopy) continue;
     const rewritten = Math.max(0, Math.min(left, call.total) - fact.read);
     const wasTrimmed = trims.some((at) => at > before.fact.time && at <= fact.time);
-    const pair = { before, call, lifetime, wasTrimmed, first: firsts.get(fact.chain) ?? before };
-    const [cause, confidence] = findCause(pair);
+    const [cause, confidence] = findCause(pair, wasTrimmed);
     losses.push({
-      facts,
-      call: index,
+      facts: session.facts,
+      call: pair.index,
       cause,
       confidence,
       time: fact.time,
@@ -96,8 +84,40 @@ export function findLosses({ facts, calls }: BilledSession, trims: readonly numb
   return losses;
 }
 
+/** A call with the one before it in its conversation. */
+export interface CallPair {
+  readonly before: BilledCall;
+  readonly call: BilledCall;
+  /** The index of the call in its session. */
+  readonly index: number;
+  /** The first call of the conversation. */
+  readonly first: BilledCall;
+  /** The tokens that the call before left in the cache. */
+  readonly left: number;
+  readonly lifetime: Lifetime;
+}
+
+export function* comparePairs({ calls }: BilledSession): Generator<CallPair> {
+  const readsByChain = new Set<number>();
+  const firsts = new Map<number, BilledCall>();
+  for (const call of calls) {
+    if (call.fact.read > 0) readsByChain.add(call.fact.chain);
+    if (!firsts.has(call.fact.chain)) firsts.set(call.fact.chain, call);
+  }
+  const lifetimes = new Map<number, Lifetime>();
+  for (const [index, call] of calls.entries()) {
+    const { fact } = call;
+    const before = calls[fact.previous];
+    const lifetime = lifetimes.get(fact.chain) ?? noLifetime;
+    lifetimes.set(fact.chain, updateLifetime(fact, lifetime));
+    if (before === undefined) continue;
+    const left = countLeft(before, readsByChain.has(fact.chain));
+    yield { before, call, index, left, lifetime, first: firsts.get(fact.chain) ?? before };
+  }
+}
+
 /** How long the entries of a conversation live: the shortest lifetime that was written since all of them were lost. */
-interface Lifetime {
+export interface Lifetime {
   readonly has5m: boolean;
   readonly has1h: boolean;
 }
@@ -122,21 +142,12 @@ function countLeft({ fact, total }: BilledCall, isCaching: boolean): number {
 
 const stepTokens = 128;
 
-interface CallPair {
-  readonly before: BilledCall;
-  readonly call: BilledCall;
-  /** The first call of the conversation. */
-  readonly first: BilledCall;
-  readonly lifetime: Lifetime;
-  readonly wasTrimmed: boolean;
-}
-
 type Finding = readonly [cause: Cause, confidence?: Confidence];
 
 /** A change of the model and a compaction lose the cache however old it is. Then the provider's own diagnosis counts. An
  *  old cache is lost whatever else happens. */
-function findCause(pair: CallPair): Finding {
-  const { before, call, wasTrimmed } = pair;
+function findCause(pair: CallPair, wasTrimmed: boolean): Finding {
+  const { before, call } = pair;
   const { diagnosis = "", marks } = call.fact;
   const isDiagnosed = (as: string): Confidence => (diagnosis === as ? "provider" : "usage");
   if (bareModel(before.fact.model) !== bareModel(call.fact.model)) return ["model", isDiagnosed("model_changed")];
@@ -190,13 +201,13 @@ function inferCause(pair: CallPair): Finding {
 }
 
 /** A lifetime is counted from the start of the request that wrote or read. */
-function measureGap({ before, call }: CallPair): number {
+export function measureGap({ before, call }: CallPair): number {
   return call.fact.start - before.fact.start;
 }
 
 /** Anthropic: as recorded. OpenAI promises 5 minutes before GPT-5.6 and 30 minutes since
  *  (developers.openai.com/api/docs/guides/prompt-caching, 2026-11); Gemini promises nothing. */
-function lifetimeMs({ call, lifetime }: CallPair): number {
+export function lifetimeMs({ call, lifetime }: CallPair): number {
   if (lifetime.has5m && call.price?.rules.matching === "breakpoints" && call.price.provider === "openai") {
     return 30 * minuteMs;
   }

@@ -9,6 +9,8 @@ import {
   type ReplaySimulator,
   type Ttl,
 } from "../../core/billing/index.ts";
+import type { ContextError } from "../../core/errors.ts";
+import { problemWithWindow } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import { type PreparedSession, prepareStretches } from "../replay/prepare-session.ts";
 import { type CallReplay, replaySession, type SessionReplay } from "../replay/replay-session.ts";
@@ -29,7 +31,9 @@ export interface RecordedReplay {
   /** The simulated bill of what was sent, divided by the recorded one. */
   readonly fit: number;
   /** Whether all requests leave the reserve free, so that a policy has nothing to trim. */
-  hasRoom(window: number, reserve: number): boolean;
+  isRoomy(window: number, reserve: number): boolean;
+  /** Returns why a window leaves no room for messages, or undefined. */
+  findProblem(window: number, reserve: number): ContextError | undefined;
   /** Replays the session with a policy. The window and all results are in tokens as the provider counts them, and
    *  everything sent as it was costs what was recorded. */
   run(options: RecordedRunOptions): Promise<SessionReplay>;
@@ -43,6 +47,9 @@ export interface RecordedRunOptions
 }
 
 export interface RecordedReplayOptions extends Pick<RecordedRunOptions, "findsInvalid"> {
+  /** The session with the calls that other sessions have too. A fork is fitted from its beginning.
+   *  @default the session itself */
+  readonly whole?: RecordedSession | undefined;
   readonly counter: Counter;
   readonly prices: Prices;
   readonly pause?: (() => Promise<void> | undefined) | undefined;
@@ -68,7 +75,7 @@ export async function prepareRecordedReplay(
   const stretches = [first, ...rest] as const;
   const simulated = stretches.reduce((sum, stretch) => sum + stretch.calls.length, 0);
   if (simulated !== calls.length) return "its requests cannot be matched with its usage";
-  const fit = fitTokens(stretches, calls);
+  const fit = fitSession(options.whole ?? recorded, { billed, counter, model }) ?? fitTokens(stretches, calls);
   if (fit === undefined) return "its messages do not explain its usage";
   const ttl = calls.reduce((sum, { fact }) => sum + fact.write1h - fact.write5m, 0) > 0 ? "1h" : "5m";
   const simulate = createSimulation({ stretches, calls, fit, ttl, typical, billed, options });
@@ -84,21 +91,26 @@ export async function prepareRecordedReplay(
   const usd = calls.reduce((sum, call) => sum + (call.price ? inputCost(call.fact, call.price).usd : 0), 0);
   const factors = { tokens: fit.factor, cost: cost / base.cost, usd: usd / base.usd };
   const largest = calls.reduce((most, { total }) => Math.max(most, total), 0);
-  const hasRoom = (window: number, reserve: number): boolean => largest + reserve <= window;
+  const isRoomy = (window: number, reserve: number): boolean => largest + reserve <= window;
+  const prefixTokens = Math.round((fit.prefix + first.prefixTokens + first.frameTokens) * fit.factor);
   return {
     model,
     counter: options.counter,
     stretches,
     usd,
     fit: ratio,
-    hasRoom,
-    prefixTokens: Math.round((fit.prefix + first.prefixTokens + first.frameTokens) * fit.factor),
+    isRoomy,
+    prefixTokens,
+    findProblem: (window, reserve) =>
+      isRoomy(window, reserve)
+        ? undefined
+        : problemWithWindow(window, { reserve: Math.min(reserve, window / 2), prefixTokens }),
     async run({ window = noWindow, reserve = 0, ...run }) {
       if (run.policy === "none" && (run.ttl ?? ttl) === ttl) {
         return scaleReplay(withRoom(asSent, countRoom({ window, reserve }, fit)), factors);
       }
       // Counts are not exact, and must not trim what was known to fit.
-      const most = run.policy === "economic" && hasRoom(window, reserve) ? noWindow : window;
+      const most = run.policy === "economic" && isRoomy(window, reserve) ? noWindow : window;
       return scaleReplay(await simulate({ ...run, window: most, reserve }), factors);
     },
   };
@@ -136,20 +148,35 @@ interface TokenFit {
   readonly prefix: number;
 }
 
-/** Fits recorded totals = factor × (prefix + counted tokens) over all calls. */
+/** Fits the whole session. Returns undefined if its requests do not match its usage. */
+function fitSession(
+  whole: RecordedSession,
+  { billed, counter, model }: { billed: BilledSession; counter: Counter; model: string },
+): TokenFit | undefined {
+  const calls = billed.calls.filter(({ fact }) => fact.chain === 0);
+  const stretches = prepareStretches(whole, { counter, model });
+  const simulated = stretches.reduce((sum, stretch) => sum + stretch.calls.length, 0);
+  return simulated === calls.length ? fitTokens(stretches, calls) : undefined;
+}
+
+/** Fits recorded totals = factor × (prefix + counted tokens), so that the first call is exact: it shows best what requests
+ *  have besides messages. */
 function fitTokens(stretches: readonly PreparedSession[], calls: readonly BilledCall[]): TokenFit | undefined {
   const counted = stretches.flatMap(countRequests);
   const totals = calls.map(({ total }) => total);
-  const mean = (list: readonly number[]): number => list.reduce((sum, each) => sum + each, 0) / list.length;
-  const [meanX, meanY] = [mean(counted), mean(totals)];
-  const over = counted.reduce((sum, x, at) => sum + (x - meanX) * ((totals[at] as number) - meanY), 0);
-  const under = counted.reduce((sum, x) => sum + (x - meanX) ** 2, 0);
+  const [firstX = 0, firstY = 0] = [counted[0], totals[0]];
+  let [over, under] = [0, 0];
+  for (const [at, x] of counted.entries()) {
+    over += (x - firstX) * ((totals[at] as number) - firstY);
+    under += (x - firstX) ** 2;
+  }
   // One call, or calls of one size, show no slope.
   const slope = under > 0 ? over / under : 1;
-  const prefix = slope > 0.2 && slope < 5 ? Math.round(meanY / slope - meanX) : 0;
+  const prefix = slope > 0.2 && slope < 5 ? Math.round(firstY / slope - firstX) : 0;
   // A prefix has no negative size. Without one, the factor alone has to explain the totals: the slope of a few small
   // calls would make all of them too large.
-  const factor = prefix > 0 ? slope : meanY / Math.max(1, meanX);
+  const sum = (list: readonly number[]): number => list.reduce((all, each) => all + each, 0);
+  const factor = prefix > 0 ? slope : sum(totals) / Math.max(1, sum(counted));
   return factor > 0 && Number.isFinite(prefix) ? { factor, prefix: Math.max(0, prefix) } : undefined;
 }
 
