@@ -5,7 +5,7 @@ export {
   createBillReport,
   iso,
 } from "./bill/bill-report.ts";
-export { billCsv, billText, describeKnown, describeUnreported, stamp } from "./bill/bill-text.ts";
+export { billCsv, billText, describeKnown, describeUnreported, prefixTable, stamp } from "./bill/bill-text.ts";
 export { describeCall, newCalls } from "./bill/describe-calls.ts";
 export type { BilledSession } from "./bill/price-calls.ts";
 export { agentNames, type Grouping, groupings, periodOf } from "./bill/sum-calls.ts";

@@ -9,6 +9,7 @@ import {
   describeUnreported,
   iso,
   periodOf,
+  prefixTable,
   stamp,
 } from "../recordings/index.ts";
 import type { BillFacts, BillSession } from "./browser/page-data.ts";
@@ -19,7 +20,8 @@ const maxSessions = 400;
 /** Rows of each table. */
 const maxRows = 10;
 
-export function renderBillPage(report: BillReport): string {
+/** `whatIf` is the table of `--what-if`. */
+export function renderBillPage(report: BillReport, whatIf?: BillFacts["whatIf"]): string {
   const { total, causes, weights, unpriced, unreported, recordings, priceMonths } = report;
   const wanted = new Set(report.calls.map(({ call }) => call));
   const sessions = report.sessions
@@ -55,6 +57,8 @@ export function renderBillPage(report: BillReport): string {
         session: facts.session,
         project: facts.project,
       })),
+    prefix: prefixTable(report),
+    whatIf,
     weights: {
       tools: weights.tools.slice(0, maxRows),
       files: weights.files.slice(0, maxRows),

@@ -78,11 +78,11 @@ deleted at any time. Nothing leaves the machine.`,
     }
     const report = createBillReport(recordings, settings);
     if (recordings.sessions.every(({ calls }) => calls.length === 0)) throw nothingRecorded(paths, call);
+    const whatIf = options["what-if"] === true ? await computeWhatIfs(report, call) : undefined;
     if (options.html !== undefined) {
       const what = countNoun(report.sessions.length, "session");
-      await writePage(options.html, { html: renderBillPage(report), what }, call);
+      await writePage(options.html, { html: renderBillPage(report, whatIf?.table), what }, call);
     }
-    const whatIf = options["what-if"] === true ? await computeWhatIfs(report, call) : undefined;
     const json = { ...billJson(report), ...(whatIf && { whatIf: whatIf.json }) };
     const isFailed = recordings.unreadable.length > 0;
     if (options.csv === true) return { json, text: whatIf?.csv ?? billCsv(report), exact: true, failed: isFailed };

@@ -4,6 +4,7 @@ import { inputCost, type Prices } from "../../core/billing/index.ts";
 import { compareText } from "../../core/text/index.ts";
 import type { Recordings } from "../read-recordings.ts";
 import { type Cause, type Confidence, causes, findLosses, inferredFrom, type Loss } from "./find-losses.ts";
+import { type FixedPrefix, offerKinds, weighPrefix } from "./fixed-prefix.ts";
 import { type BilledSession, billSessions } from "./price-calls.ts";
 import {
   agentNames,
@@ -39,6 +40,9 @@ export interface BillReport {
   readonly total: BillTotals;
   /** Dollars of all input. */
   readonly inputUsd: number;
+  readonly prefix: FixedPrefix;
+  /** Fixed prefix, conversation and output. */
+  readonly parts: readonly BillRow[];
   /** Calls that report less output than the text of their answers needs, and how much is missing at least. */
   readonly unreported: { readonly calls: number; readonly tokens: number; readonly usd: number };
   /** The most expensive first. */
@@ -88,16 +92,26 @@ export function createBillReport(recordings: Recordings, settings: BillSettings)
   const calls = billedCalls(sessions, ({ call }) => isIn(call.fact.time));
   const inputUsd = calls.reduce((sum, { call: { fact, price } }) => sum + (price ? inputCost(fact, price).usd : 0), 0);
   const losses = sessions.flatMap((session) => findLosses(session)).filter(({ time }) => isIn(time));
+  const lost = new Map(losses.map((loss) => [loss.facts.calls[loss.call]?.id, loss]));
+  const nameCause = ({ fact }: PlacedCall["call"]): string | undefined => {
+    const { cause, confidence } = lost.get(fact.id) ?? {};
+    return confidence === undefined ? cause : `${cause} (${confidence})`;
+  };
   const results = sessions.flatMap((session) => weighResults(session)).filter(({ time }) => isIn(time));
+  const total = sumTotals(calls);
+  const prefix = weighPrefix(sessions, ({ fact }) => isIn(fact.time));
+  const parts = splitCalls(prefix, total, inputUsd);
   return {
     settings,
     recordings,
     sessions,
     calls,
     inputUsd,
+    prefix,
+    parts,
     unreported: sumUnreported(calls),
-    rows: sumCalls(calls, settings.by),
-    total: sumTotals(calls),
+    rows: settings.by === "part" ? parts : sumCalls(calls, settings.by, nameCause),
+    total,
     losses: losses.sort((left, right) => (right.usd ?? 0) - (left.usd ?? 0) || right.rewritten - left.rewritten),
     causes: causeRows(losses, inputUsd),
     weights: {
@@ -189,6 +203,9 @@ export function billJson(report: BillReport): object {
     ...(report.unreported.calls > 0 && {
       unreportedOutput: { ...report.unreported, usd: round(report.unreported.usd) },
     }),
+    // These three add up to the total.
+    spent: Object.fromEntries(report.parts.map(({ key, usd }) => [key, round(usd)])),
+    fixedPrefix: prefixJson(report.prefix),
     causes: report.causes.map((row) => ({
       ...row,
       usd: round(row.usd),
@@ -229,6 +246,41 @@ export function billJson(report: BillReport): object {
 }
 
 const maxFiles = 100;
+
+/** Splits all calls: what each request starts with, the rest of the input, and the output. */
+function splitCalls(prefix: FixedPrefix, total: BillTotals, inputUsd: number): readonly BillRow[] {
+  const { calls, unpriced, output, usd } = total;
+  const { read, write5m, write1h, uncached } = prefix.sent;
+  const own = {
+    read: Math.round(read),
+    write5m: Math.round(write5m),
+    write1h: Math.round(write1h),
+    uncached: Math.round(uncached),
+  };
+  const rest = {
+    read: total.read - own.read,
+    write5m: total.write5m - own.write5m,
+    write1h: total.write1h - own.write1h,
+    uncached: total.uncached - own.uncached,
+  };
+  const none = { read: 0, write5m: 0, write1h: 0, uncached: 0, output: 0 };
+  return [
+    { key: "fixed prefix", calls, unpriced, ...none, ...own, usd: prefix.usd },
+    { key: "conversation", calls, unpriced, ...none, ...rest, usd: inputUsd - prefix.usd },
+    { key: "output", calls, unpriced, ...none, output, usd: usd - inputUsd },
+  ];
+}
+
+function prefixJson({ usd, parts, offered, sent: _, ...prefix }: FixedPrefix): object {
+  return {
+    ...prefix,
+    usd: round(usd),
+    parts: parts.map((part) => ({ ...part, usd: round(part.usd) })),
+    offered: Object.fromEntries(
+      offerKinds.map((kind) => [kind, { ...offered[kind], unused: offered[kind].unused.slice(0, maxFiles) }]),
+    ),
+  };
+}
 
 function totalsJson(totals: BillTotals): object {
   return { ...totals, usd: round(totals.usd) };

@@ -6,7 +6,16 @@ import { type Environment, homeDirectory, renderTable } from "../../host/index.t
 import { megabytes } from "../recording-index.ts";
 import type { BillReport, WeightRow } from "./bill-report.ts";
 import { inferredFrom } from "./find-losses.ts";
+import { offerKinds, unrecordedPart } from "./fixed-prefix.ts";
 import { periodOf } from "./sum-calls.ts";
+
+/** A table as it is shown. */
+export interface ReportTable {
+  readonly title: string;
+  readonly header: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  readonly notes: readonly string[];
+}
 
 export interface TextOptions {
   readonly style: Style;
@@ -18,6 +27,7 @@ export function billText(report: BillReport, options: TextOptions): string {
     sumLines(report, options),
     causeLines(report, options),
     lossLines(report, options),
+    prefixLines(report, options),
     weightLines(report, options),
     noteLines(report).map((line) => options.style.dim(line)),
   ];
@@ -114,6 +124,49 @@ function lossLines({ losses }: BillReport, { style, env }: TextOptions): string[
     ]);
   const header = ["time", "session", "project", "cause", "known from", "what happened", "written again", "dollars"];
   return [style.bold("The most expensive losses"), ...table(header, rows, { style, left: 6 })];
+}
+
+function prefixLines(report: BillReport, { style }: TextOptions): string[] {
+  const found = prefixTable(report);
+  if (found === undefined) return [];
+  const { title, header, rows, notes } = found;
+  return [style.bold(title), ...table(header, rows, { style }), ...notes.map((note) => style.dim(note))];
+}
+
+/** Shows what each request starts with, as a part of all dollars. Returns undefined without dollars. */
+export function prefixTable({ prefix, parts, total }: BillReport): ReportTable | undefined {
+  if (prefix.conversations === 0 || total.usd === 0) return undefined;
+  const spent = parts.map(({ key, usd }) => `${key} ${usdText(usd)}`).join(", ");
+  const held = `${countNoun(prefix.conversations, "conversation")}, ${formatNumber(prefix.tokens)} tokens on average`;
+  return {
+    title: `What every request starts with: ${usdText(prefix.usd)}, ${percent(prefix.usd / total.usd)} of all dollars`,
+    header: ["held by the first call", "sessions", "tokens", "dollars over all calls"],
+    rows: prefix.parts.map(({ name, tokens, sessions, usd }) => [
+      name === unrecordedPart ? `${name} (not in the recording)` : name,
+      formatNumber(sessions),
+      formatNumber(tokens),
+      usdText(usd),
+    ]),
+    notes: [`of all dollars: ${spent} · ${held}`, ...describeOffers(prefix)],
+  };
+}
+
+const shownNames = 8;
+
+/** Says what was offered and never used. */
+function describeOffers({ offered, silent }: BillReport["prefix"]): string[] {
+  const kinds = { tools: "deferred tool", skills: "skill", agents: "agent", servers: "MCP server" } as const;
+  const lines = offerKinds.flatMap((kind) => {
+    const { offered: count, used, unused } = offered[kind];
+    if (count === 0) return [];
+    const names = unused.slice(0, shownNames).map(({ name }) => printable(name));
+    const more = unused.length > shownNames ? ` and ${formatNumber(unused.length - shownNames)} more` : "";
+    const never = names.length === 0 ? "" : `; never used: ${names.join(", ")}${more}`;
+    return [`${countNoun(count, kinds[kind])} offered, ${formatNumber(used)} used${never}`];
+  });
+  const missing =
+    silent > 0 ? [`tools, skills and servers of ${countNoun(silent, "session")}: not in the recording`] : [];
+  return [...lines, ...missing];
 }
 
 export function stamp(time: number): string {

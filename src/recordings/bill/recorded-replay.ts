@@ -75,18 +75,25 @@ export async function prepareRecordedReplay(
   const stretches = [first, ...rest] as const;
   const simulated = stretches.reduce((sum, stretch) => sum + stretch.calls.length, 0);
   if (simulated !== calls.length) return "its requests cannot be matched with its usage";
-  const fit = fitSession(options.whole ?? recorded, { billed, counter, model }) ?? fitTokens(stretches, calls);
-  if (fit === undefined) return "its messages do not explain its usage";
   const ttl = calls.reduce((sum, { fact }) => sum + fact.write1h - fact.write5m, 0) > 0 ? "1h" : "5m";
-  const simulate = createSimulation({ stretches, calls, fit, ttl, typical, billed, options });
-  const { pause, findsInvalid } = options;
-  const asSent = await simulate({ policy: "none", pause, findsInvalid });
-  const { totals: base } = asSent;
   // As if all calls had the same model, because the simulator has one.
-  const ratio = (base.usd * fit.factor) / calls.reduce((sum, { fact }) => sum + inputCost(fact, price).usd, 0);
-  if (!(Math.abs(ratio - 1) <= maxDifference)) {
-    return `simulated as ${(100 * ratio).toFixed(0)} % of what was recorded`;
+  const recordedUsd = calls.reduce((sum, { fact }) => sum + inputCost(fact, price).usd, 0);
+  const { pause, findsInvalid } = options;
+  const tryFit = async (fit: TokenFit) => {
+    const simulate = createSimulation({ stretches, calls, fit, ttl, typical, billed, options });
+    const asSent = await simulate({ policy: "none", pause, findsInvalid });
+    return { fit, simulate, asSent, ratio: (asSent.totals.usd * fit.factor) / recordedUsd };
+  };
+  const isClose = (tried: Awaited<ReturnType<typeof tryFit>> | undefined): boolean =>
+    tried !== undefined && Math.abs(tried.ratio - 1) <= maxDifference;
+  let best: Awaited<ReturnType<typeof tryFit>> | undefined;
+  for (const fit of listFits(options.whole ?? recorded, { billed, counter, model, stretches, calls })) {
+    if (!isClose(best)) best = await tryFit(fit);
   }
+  if (best === undefined) return "its messages do not explain its usage";
+  const { fit, simulate, asSent, ratio } = best;
+  const { totals: base } = asSent;
+  if (!isClose(best)) return `simulated as ${(100 * ratio).toFixed(0)} % of what was recorded`;
   const cost = calls.reduce((sum, call) => sum + inputCost(call.fact, call.price ?? price).cost, 0);
   const usd = calls.reduce((sum, call) => sum + (call.price ? inputCost(call.fact, call.price).usd : 0), 0);
   const factors = { tokens: fit.factor, cost: cost / base.cost, usd: usd / base.usd };
@@ -148,35 +155,49 @@ interface TokenFit {
   readonly prefix: number;
 }
 
-/** Fits the whole session. Returns undefined if its requests do not match its usage. */
-function fitSession(
-  whole: RecordedSession,
-  { billed, counter, model }: { billed: BilledSession; counter: Counter; model: string },
-): TokenFit | undefined {
-  const calls = billed.calls.filter(({ fact }) => fact.chain === 0);
-  const stretches = prepareStretches(whole, { counter, model });
-  const simulated = stretches.reduce((sum, stretch) => sum + stretch.calls.length, 0);
-  return simulated === calls.length ? fitTokens(stretches, calls) : undefined;
+interface FitContext {
+  readonly billed: BilledSession;
+  readonly counter: Counter;
+  readonly model: string;
+  readonly stretches: readonly PreparedSession[];
+  readonly calls: readonly BilledCall[];
 }
 
-/** Fits recorded totals = factor × (prefix + counted tokens), so that the first call is exact: it shows best what requests
- *  have besides messages. */
-function fitTokens(stretches: readonly PreparedSession[], calls: readonly BilledCall[]): TokenFit | undefined {
-  const counted = stretches.flatMap(countRequests);
-  const totals = calls.map(({ total }) => total);
-  const [firstX = 0, firstY = 0] = [counted[0], totals[0]];
-  let [over, under] = [0, 0];
-  for (const [at, x] of counted.entries()) {
-    over += (x - firstX) * ((totals[at] as number) - firstY);
-    under += (x - firstX) ** 2;
-  }
+/** Returns the ways to explain the usage, the best first: from the first call of the session, a fork's before the fork;
+ *  then from all of its own calls alike. */
+function listFits(
+  whole: RecordedSession,
+  { billed, counter, model, stretches, calls }: FitContext,
+): readonly TokenFit[] {
+  const all = billed.calls.filter(({ fact }) => fact.chain === 0);
+  const isFork = all.length > calls.length;
+  const complete = isFork ? prepareStretches(whole, { counter, model }) : stretches;
+  const own = [stretches.flatMap(countRequests), calls.map(({ total }) => total)] as const;
+  const counted = isFork ? complete.flatMap(countRequests) : own[0];
+  const fromFirst =
+    counted.length === all.length
+      ? fitTokens(
+          counted,
+          all.map(({ total }) => total),
+          1,
+        )
+      : undefined;
+  return [fromFirst, fitTokens(...own, 1), fitTokens(...own, calls.length)].filter((fit) => fit !== undefined);
+}
+
+/** Fits recorded totals = factor × (prefix + counted tokens) over all calls. The mean of the first calls is exact: the
+ *  first one shows best what requests have besides messages. */
+function fitTokens(counted: readonly number[], totals: readonly number[], exact: number): TokenFit | undefined {
+  const mean = (list: readonly number[]): number => list.reduce((sum, each) => sum + each, 0) / list.length;
+  const [baseX, baseY] = [mean(counted.slice(0, exact)), mean(totals.slice(0, exact))];
+  const over = counted.reduce((sum, x, at) => sum + (x - baseX) * ((totals[at] as number) - baseY), 0);
+  const under = counted.reduce((sum, x) => sum + (x - baseX) ** 2, 0);
   // One call, or calls of one size, show no slope.
   const slope = under > 0 ? over / under : 1;
-  const prefix = slope > 0.2 && slope < 5 ? Math.round(firstY / slope - firstX) : 0;
+  const prefix = slope > 0.2 && slope < 5 ? Math.round(baseY / slope - baseX) : 0;
   // A prefix has no negative size. Without one, the factor alone has to explain the totals: the slope of a few small
   // calls would make all of them too large.
-  const sum = (list: readonly number[]): number => list.reduce((all, each) => all + each, 0);
-  const factor = prefix > 0 ? slope : sum(totals) / Math.max(1, sum(counted));
+  const factor = prefix > 0 ? slope : mean(totals) / Math.max(1, mean(counted));
   return factor > 0 && Number.isFinite(prefix) ? { factor, prefix: Math.max(0, prefix) } : undefined;
 }
 

@@ -11,7 +11,7 @@ import { isDatabase, readDatabase, readSessionText } from "../replay/open-sessio
 import { readRecording } from "../sessions/index.ts";
 import { createCopyFinder, type RecordedSession } from "../sessions/recorded-session.ts";
 import type { BillReport } from "./bill-report.ts";
-import { usdText } from "./bill-text.ts";
+import { type ReportTable, usdText } from "./bill-text.ts";
 import { compactionTokens, computeIdleCosts, type IdleCosts, type PauseTotals } from "./idle-costs.ts";
 import { computeWhatIf, type VariantResult, variants } from "./what-if.ts";
 
@@ -48,10 +48,16 @@ interface WhatIfRow {
 export async function computeWhatIfs(
   report: BillReport,
   { output }: Pick<Caller, "output">,
-): Promise<{ readonly json: object; readonly csv: string; lines(style: Style): string[] }> {
+): Promise<{
+  readonly json: object;
+  readonly csv: string;
+  readonly table: ReportTable;
+  lines(style: Style): string[];
+}> {
   const databases = createDatabases();
   const found = await simulateAll(report, { output, databases }).finally(databases.close);
-  return { json: createJson(found), csv: createCsv(found), lines: (style) => createLines(found, style) };
+  const table = createTable(found);
+  return { json: createJson(found), csv: createCsv(found), table, lines: (style) => createLines(table, style) };
 }
 
 interface Databases {
@@ -247,41 +253,43 @@ function createCsv({ rows }: WhatIfReport): string {
     .join("");
 }
 
-function createLines(report: WhatIfReport, style: Style): string[] {
+function createTable(report: WhatIfReport): ReportTable {
   const { sessions, allSessions, usd, allUsd, fit, worstFit, leftOut, rows } = report;
   const reasons = new Map<string, number>();
   for (const { reason } of leftOut) {
     const kind = reason.startsWith("simulated as") ? "simulated more than 5 % off what was recorded" : reason;
     reasons.set(kind, (reasons.get(kind) ?? 0) + 1);
   }
-  const left = [...reasons].map(([reason, count]) => style.dim(`left out: ${countNoun(count, "session")}, ${reason}`));
-  if (sessions === 0) return [style.bold("What would have been cheaper: no session could be simulated"), ...left];
-  const cells = rows.map(({ name, sessions: own, recordedUsd, usd: now, references, refetches, calls = 0 }) => [
-    name,
-    String(own),
-    usdText(recordedUsd),
-    usdText(now),
-    own === 0 ? "-" : `${(100 * (now / recordedUsd - 1)).toFixed(1)} %`,
-    references === undefined || references.total === 0 ? "-" : percent(references.found / references.total),
-    refetches === undefined || calls === 0 ? "-" : ((100 * refetches) / calls).toFixed(1),
-  ]);
+  const left = [...reasons].map(([reason, count]) => `left out: ${countNoun(count, "session")}, ${reason}`);
   const header = ["with", "sessions", "recorded", "input dollars", "change", "references kept", "re-fetch/100"];
-  const [head = "", ...lines] = renderTable(
-    [header, ...cells],
-    ["left", ...header.slice(1).map(() => "right" as const)],
-  );
+  const title = "What would have been cheaper";
+  if (sessions === 0) return { title: `${title}: no session could be simulated`, header, rows: [], notes: left };
   const about = [
     `${sessions} of ${countNoun(allSessions, "session")}`,
     `${usdText(usd)} of ${usdText(allUsd)} for input`,
     `simulated as ${percent(fit)} of it, each within ${percent(worstFit)}`,
   ];
-  return [
-    style.bold(`What would have been cheaper (${about.join(", ")})`),
-    style.dim(head),
-    ...lines,
-    ...describePauses(report.idle).map((line) => style.dim(line)),
-    ...left,
-  ];
+  return {
+    title: `${title} (${about.join(", ")})`,
+    header,
+    rows: rows.map(({ name, sessions: own, recordedUsd, usd: now, references, refetches, calls = 0 }) => [
+      name,
+      String(own),
+      usdText(recordedUsd),
+      usdText(now),
+      own === 0 ? "-" : `${(100 * (now / recordedUsd - 1)).toFixed(1)} %`,
+      references === undefined || references.total === 0 ? "-" : percent(references.found / references.total),
+      refetches === undefined || calls === 0 ? "-" : ((100 * refetches) / calls).toFixed(1),
+    ]),
+    notes: [...describePauses(report.idle), ...left],
+  };
+}
+
+function createLines({ title, header, rows, notes }: ReportTable, style: Style): string[] {
+  const alignment = header.map((_, column) => (column === 0 ? ("left" as const) : ("right" as const)));
+  const [head = "", ...lines] = rows.length === 0 ? [] : renderTable([header, ...rows], alignment);
+  const shown = rows.length === 0 ? [] : [style.dim(head), ...lines];
+  return [style.bold(title), ...shown, ...notes.map((note) => style.dim(note))];
 }
 
 function percent(share: number): string {

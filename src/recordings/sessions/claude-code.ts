@@ -3,6 +3,7 @@
  *  each request: what it keeps of the one before, and a hash of its tools and system text. */
 
 import type { Fields } from "../../core/text/index.ts";
+import { readFirstPrompt, readOffer, readUse } from "./claude-code-offer.ts";
 import { readTime } from "./recorded-session.ts";
 import type { UsageRecord } from "./recorded-usage.ts";
 import { type CallFact, countChars, type FactsDraft, findFile, mainChain } from "./session-facts.ts";
@@ -218,11 +219,14 @@ function readConversation(value: Fields, place: LinePlace): number {
     if (chain === mainChain) own.place = started;
     readPrompt(value, place, time);
   }
-  if (type === "attachment") {
-    openStep(own, chain).blocks++;
-    draft.input(chain, { chars: countChars(value.rendered), time });
-  }
+  if (type === "attachment") readAttachment(value, place, time);
   return isCompactSummary === true ? compacted : before;
+}
+
+function readAttachment({ attachment, rendered }: Fields, { draft, own, chain }: LinePlace, time?: number): void {
+  openStep(own, chain).blocks++;
+  if (chain === mainChain) readOffer(attachment, draft.facts);
+  draft.input(chain, { chars: countChars(rendered), time });
 }
 
 /** The branch starts with a summary. */
@@ -232,8 +236,11 @@ function readAnswer(value: Fields, place: LinePlace, time: number | undefined): 
   const { draft, own, usage, chain, before } = place;
   const { content, stop_reason: stop } = Object(value.message) as Fields;
   const blocks = Array.isArray(content) ? (content as readonly Fields[]) : [];
-  for (const { type, id, name, input } of blocks) {
-    if (type === "tool_use") draft.state.tools[String(id)] = { name: String(name), file: findFile(input) };
+  for (const block of blocks) {
+    const { type, id, name, input } = block;
+    if (type !== "tool_use") continue;
+    readUse(block, draft.facts);
+    draft.state.tools[String(id)] = { name: String(name), file: findFile(input) };
   }
   if (usage === undefined || value.isApiErrorMessage === true) return before;
   const last = draft.last(chain);
@@ -318,6 +325,7 @@ function readPrompt(value: Fields, { draft, own, chain }: LinePlace, time: numbe
   const step = openStep(own, chain);
   step.blocks += Array.isArray(content) ? content.length : 1;
   if (!Array.isArray(content) || content.some((block) => (Object(block) as Fields).type !== "tool_result")) {
+    if (chain === mainChain) readFirstPrompt(content, draft.facts);
     step.prompt = { thinks: asksThinking(value), version: value.version };
     if (step.hasLastPrompt && !step.hasEnded) draft.mark(chain, "restart");
   }

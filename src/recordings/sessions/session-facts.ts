@@ -23,6 +23,21 @@ export interface SessionFacts {
   sums?: Readonly<Record<string, object>> | undefined;
   /** Lines that are not JSON. */
   damaged: number;
+  /** What the program offered to the model, as far as it is recorded. */
+  offer?: Offer | undefined;
+}
+
+/** Names that the model could use, and those that it used. */
+export interface Offer {
+  /** The characters of each part of the first request that is recorded. */
+  readonly chars: Record<string, number>;
+  /** Tools whose definitions are loaded when they are searched for. */
+  readonly tools: string[];
+  readonly skills: string[];
+  readonly agents: string[];
+  readonly servers: string[];
+  /** Skills and agents. The results name the tools. */
+  readonly used: string[];
 }
 
 /** One request and what its answer reports. */

@@ -13,7 +13,7 @@ import {
   swatch,
   whole,
 } from "./elements.ts";
-import type { BillFacts, BillSession } from "./page-data.ts";
+import type { BillFacts, BillSession, PageTable } from "./page-data.ts";
 import {
   type CallScale,
   countDecimals,
@@ -56,7 +56,13 @@ document
   .getElementById("page")
   ?.append(
     element("header", {}, pageTitle("Plimsoll bill"), element("p", { class: "facts dim" }, facts.description)),
-    element("main", {}, createSpendPanel(), createCausePanel(), createWeightPanel(), ...list.nodes),
+    element(
+      "main",
+      {},
+      ...[createSpendPanel(), createCausePanel()],
+      ...[facts.prefix, facts.whatIf].flatMap((table) => (table === undefined ? [] : createTablePanel(table))),
+      ...[createWeightPanel(), ...list.nodes],
+    ),
   );
 list.update();
 
@@ -113,6 +119,17 @@ function drawSpend(): void {
     spendPlot.append(bar);
   }
   labelEnds(plot, first.day, days.length === 1 ? undefined : days.at(-1)?.day);
+}
+
+function createTablePanel({ title, header, rows, notes }: PageTable): HTMLElement {
+  const [name = "", ...numbers] = header;
+  return element(
+    "section",
+    { class: "panel" },
+    element("h2", {}, title),
+    createTable({ names: [name], numbers }, rows),
+    ...notes.map((note) => element("p", { class: "dim" }, note)),
+  );
 }
 
 function createCausePanel(): HTMLElement {

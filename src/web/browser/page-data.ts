@@ -11,6 +11,9 @@ export interface BillFacts {
     Readonly<Record<"events" | "rewritten" | "usd" | "share", number>>)[];
   /** The most expensive losses of all sessions. */
   readonly losses: readonly (CacheLoss & Readonly<Record<"time" | "session" | "project" | "confidence", string>>)[];
+  /** What requests start with. Absent without calls. */
+  readonly prefix?: PageTable | undefined;
+  readonly whatIf?: PageTable | undefined;
   readonly weights: Readonly<
     Record<
       "tools" | "files" | "servers",
@@ -18,6 +21,14 @@ export interface BillFacts {
     >
   >;
   readonly sessions: readonly BillSession[];
+}
+
+/** A table as it is shown. The first column has names, the others numbers. */
+export interface PageTable {
+  readonly title: string;
+  readonly header: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  readonly notes: readonly string[];
 }
 
 interface CacheLoss {
