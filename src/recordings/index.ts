@@ -12,7 +12,7 @@ export { agentNames, type Grouping, groupings, periodOf } from "./bill/sum-calls
 export { computeWhatIfs } from "./bill/what-if-files.ts";
 export { findSessionFiles, recordingPlaces } from "./places.ts";
 export { readLines } from "./read-lines.ts";
-export { createRecordingsReader, type RecordingsReader } from "./read-recordings.ts";
+export { createRecordingsReader, type RecordingsReader, readTrims } from "./read-recordings.ts";
 export {
   mayConfigure,
   readSpend,

@@ -1,6 +1,6 @@
 import { ContextError, usageError } from "../../core/errors.ts";
 import { countNoun, printable } from "../../core/text/index.ts";
-import { loadConfig, noteLeftOut, shownPath } from "../../host/index.ts";
+import { loadConfig, noteLeftOut, shownPath, storeFile } from "../../host/index.ts";
 import {
   type BillSettings,
   billCsv,
@@ -14,6 +14,7 @@ import {
   groupings,
   newCalls,
   type RecordingsReader,
+  readTrims,
   recordingPlaces,
 } from "../../recordings/index.ts";
 import { checkPageTarget, renderBillPage, writePage } from "../../web/index.ts";
@@ -112,7 +113,8 @@ function nothingRecorded(paths: readonly string[], call: Call): ContextError {
 
 async function readSettings(call: Call<OptionValues<typeof billOptions>>): Promise<BillSettings> {
   const { options, cwd, env } = call;
-  const { values: config, leftOut } = await loadConfig({ cwd, env });
+  const loaded = await loadConfig({ cwd, env });
+  const { values: config, leftOut } = loaded;
   noteLeftOut(leftOut, call, "prices");
   const until = options.until === undefined ? Number.POSITIVE_INFINITY : readDay(options.until, "until") + dayMs;
   const since = options.since === undefined ? 0 : readDay(options.since, "since");
@@ -122,7 +124,8 @@ async function readSettings(call: Call<OptionValues<typeof billOptions>>): Promi
   // parseArguments has checked the choices.
   const by = (options.by ?? "day") as Grouping;
   const { reserve, keep } = config.history;
-  return { by, prices: config.prices, reserve, keep, since, until, project: options.project };
+  const trims = await readTrims(storeFile(undefined, { cwd, env, config: loaded }));
+  return { by, prices: config.prices, reserve, keep, since, until, project: options.project, trims };
 }
 
 const dayMs = 86_400_000;

@@ -29,6 +29,8 @@ export interface BillSettings {
   readonly until: number;
   /** A part of the path of the project. */
   readonly project?: string | undefined;
+  /** When Plimsoll trimmed the history of a session, by its id. */
+  readonly trims?: ReadonlyMap<string, readonly number[]> | undefined;
 }
 
 export interface BillReport {
@@ -91,7 +93,9 @@ export function createBillReport(recordings: Recordings, settings: BillSettings)
   );
   const calls = billedCalls(sessions, ({ call }) => isIn(call.fact.time));
   const inputUsd = calls.reduce((sum, { call: { fact, price } }) => sum + (price ? inputCost(fact, price).usd : 0), 0);
-  const losses = sessions.flatMap((session) => findLosses(session)).filter(({ time }) => isIn(time));
+  const losses = sessions
+    .flatMap((session) => findLosses(session, settings.trims?.get(session.facts.session)))
+    .filter(({ time }) => isIn(time));
   const lost = new Map(losses.map((loss) => [loss.facts.calls[loss.call]?.id, loss]));
   const nameCause = ({ fact }: PlacedCall["call"]): string | undefined => {
     const { cause, confidence } = lost.get(fact.id) ?? {};
