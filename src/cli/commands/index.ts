@@ -32,6 +32,9 @@ export const commandTable: readonly CommandEntry[] = [
   subcommand("trim", "trim a history to fit a model's window and keep its prompt cache", () =>
     import("./trim.ts").then((module) => module.trimCommand),
   ),
+  subcommand("serve", "make requests of programs in other languages fit, over stdio or HTTP", () =>
+    import("./serve.ts").then((module) => module.serveCommand),
+  ),
   subcommand("validate", "report what a provider would refuse in a request or a history", () =>
     import("./validate.ts").then((module) => module.validateCommand),
   ),

@@ -96,7 +96,7 @@ export const budgetOptions: Readonly<
 };
 
 export const wrapOptions: Readonly<
-  Record<"config" | "from", ValueOption> & Record<"server", ListOption> & Record<"intake" | "lazy", SwitchOption>
+  Record<"config" | "from" | "as", ValueOption> & Record<"server", ListOption> & Record<"intake" | "lazy", SwitchOption>
 > = {
   config: { value: "FILE", summary: "run the servers of this file: JSON or TOML, in the form of any AI tool" },
   from: { value: "ID", summary: "run the servers of this AI tool's own configuration under HOME" },
@@ -105,6 +105,7 @@ export const wrapOptions: Readonly<
     list: true,
     summary: "with --config or --from: only these servers (default: all)",
   },
+  as: { value: "NAME", summary: "name of this server in the AI tool, so that notes name tools as the model sees them" },
   intake: { summary: "leave out of a result what earlier results already have; recall returns the whole text" },
   lazy: { summary: "offer six tools that find and call the servers' tools, instead of listing all of them" },
 };
@@ -206,7 +207,7 @@ async function findToken({ options, cwd, env, output }: Call<ServeFlags>): Promi
     if (file === undefined) return undefined;
     throw usageError("--token-file and --no-token cannot be used together", "Leave one of them out.");
   }
-  const { checkToken, ownToken, readToken } = await import("../../results/mcp/serve-http.ts");
+  const { checkToken, ownToken, readToken } = await import("../../host/processes/loopback-server.ts");
   if (file !== undefined) return readToken(resolve(cwd, file));
   if (env.PLIMSOLL_MCP_TOKEN) return checkToken(env.PLIMSOLL_MCP_TOKEN, "PLIMSOLL_MCP_TOKEN");
   const path = join(stateDirectory(env), "mcp-token");
@@ -309,6 +310,7 @@ export async function runWrap(
   process.stdout.removeAllListeners("error");
   const exitCode = await wrapServer({
     ...settings,
+    shownAs: call.options.as,
     isLazy: call.options.lazy,
     hasIntake: call.options.intake,
     ...{ servers, cwd, env, stdin, stdout: process.stdout, version: readVersion(), log: output.note },

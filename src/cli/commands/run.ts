@@ -166,9 +166,9 @@ async function judgedRun(call: RunCall, agent: ChosenAgent, job: AgentJob): Prom
   return judgeEnd(end, { agent: agent.name, model, prices, unchangedScope });
 }
 
-/** Output in JSON is read at the end. */
+/** Events of a known agent are read at the end. */
 function isPrintedAtOnce({ preset }: ChosenAgent): boolean {
-  return preset === undefined || preset.prints === "text";
+  return preset === undefined;
 }
 
 /** Passes the agent's output through, and ends it with this process. Never returns if the reader of stdout is gone. */
