@@ -173,8 +173,9 @@ function findMatches(hashes: readonly string[], held: readonly HeldText[], of: C
   const matches = new Map<string, Match[]>(hashes.map((hash) => [hash, []]));
   for (const text of held.toReversed()) {
     for (const run of text.runs) {
-      for (const [line, hash] of listHashes(run, of).entries()) {
-        const found = matches.get(hash);
+      const list = listHashes(run, of);
+      for (let line = 0; line < list.length; line++) {
+        const found = matches.get(list[line] as string);
         if (found !== undefined && found.length < maxMatches) found.push({ text, run, line });
       }
     }
