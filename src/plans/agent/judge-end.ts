@@ -74,15 +74,18 @@ function readClaude({ answer }: AgentEnd): AgentReport | undefined {
   if (value?.type !== "result") return undefined;
   const { result, subtype, errors, permission_denials: denials } = value;
   const isOverBudget = subtype === "error_max_budget_usd";
+  // Claude Code ends such a run with 0 and an empty answer (2.1.327).
+  const isStopped = value.terminal_reason === "hook_stopped";
   const text = typeof result === "string" ? result : "";
   const reported = [errors].flat().map((each) => (typeof each === "string" ? each : ""));
-  const failure = [...reported, text, String(subtype)].find((each) => each !== "") ?? "";
+  const stopped = isStopped ? 'a hook stopped it. If it was the spend guard, "plimsoll guard" says why' : "";
+  const failure = [stopped, ...reported, text, String(subtype)].find((each) => each !== "") ?? "";
   return {
     answer: text,
     denials: [...new Set((Array.isArray(denials) ? denials : []).map(describeDenial))],
     usage: readUsage(value.usage),
     costUsd: isAmount(value.total_cost_usd) ? value.total_cost_usd : undefined,
-    failure: value.is_error === true || isOverBudget ? shorten(failure, maxCharacters) : undefined,
+    failure: value.is_error === true || isOverBudget || isStopped ? shorten(failure, maxCharacters) : undefined,
     isOverBudget,
   };
 }
