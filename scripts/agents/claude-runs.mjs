@@ -54,7 +54,7 @@ export async function converse(place, { turns, decide, allowed = "Read Bash Grep
     ...args,
   ];
   const options = {
-    ...{ cwd: place.project, timeout: 240_000, maxBuffer: 100_000_000 },
+    ...{ cwd: place.project, timeout: place.timeoutMs ?? 240_000, maxBuffer: 100_000_000 },
     env: { ...place.env, ANTHROPIC_BASE_URL: model.url, ...env },
   };
   const end = await new Promise((settle) => {

@@ -19,7 +19,7 @@ import {
 } from "./claude-runs.mjs";
 import { findClient } from "./clients.mjs";
 import { acceptGuard } from "./plugin-claude-promises.mjs";
-import { acceptImages, acceptTrim } from "./plugin-claude-trim.mjs";
+import { acceptImages, acceptLate, acceptTrim } from "./plugin-claude-trim.mjs";
 import { acceptReader } from "./plugin-reader.mjs";
 
 const noteOf = (text) => /plimsoll recall ([a-z2-7]{16})/.exec(text)?.[1];
@@ -45,6 +45,7 @@ export async function acceptPlugin(context) {
     for (const [name, accept] of Object.entries(parts)) if (isChosen(name)) await accept({ ...context, road, check });
   }
   if (isChosen("trim")) await acceptTrim({ ...context, road: "module" });
+  if (isChosen("late")) await acceptLate({ ...context, road: "module" });
   if (isChosen("images")) await acceptImages({ ...context, road: "module" });
   if (isChosen("guard")) await acceptGuard({ ...context, road: "module" });
   if (isChosen("check")) await acceptCheck(context);
