@@ -18,7 +18,7 @@ import {
   write,
 } from "./claude-runs.mjs";
 import { findClient } from "./clients.mjs";
-import { acceptGuard } from "./plugin-claude-promises.mjs";
+import { acceptGuard, acceptSilence } from "./plugin-claude-promises.mjs";
 import { acceptImages, acceptLate, acceptTrim } from "./plugin-claude-trim.mjs";
 import { acceptReader } from "./plugin-reader.mjs";
 
@@ -48,6 +48,7 @@ export async function acceptPlugin(context) {
   if (isChosen("late")) await acceptLate({ ...context, road: "module" });
   if (isChosen("images")) await acceptImages({ ...context, road: "module" });
   if (isChosen("guard")) await acceptGuard({ ...context, road: "module" });
+  if (isChosen("silence")) await acceptSilence({ ...context, road: "module" });
   if (isChosen("check")) await acceptCheck(context);
   if (isChosen("time")) await acceptTime(context);
 }

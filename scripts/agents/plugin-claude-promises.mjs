@@ -1,6 +1,6 @@
 /** What the plugin promises about money and silence, in the real Claude Code. */
-import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
+import { execFile, execFileSync } from "node:child_process";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startProvider } from "../provider/provider.mjs";
 import { bash, converse, follow, linesOf, open, openTerminal, read, run, until, write } from "./claude-runs.mjs";
@@ -80,4 +80,32 @@ async function acceptQuestion({ check }, place) {
   } finally {
     await terminal.close();
   }
+}
+
+/** A process that cannot start once: Claude Code then skips it for 15 minutes, and everything of ours says so. */
+export async function acceptSilence(context) {
+  const { check } = context;
+  const place = await open(context, { files: { "a.ts": linesOf("value", 200) } });
+  const program = join(place.home, "bin/plimsoll");
+  rmSync(program);
+  const isBroken = join(place.home, "broken");
+  write(isBroken, "");
+  const script = `#!/bin/sh\n[ -e ${isBroken} ] && exit 1\nexec node ${place.plimsoll} "$@"\n`;
+  writeFileSync(program, script, { mode: 0o755 });
+  // On a busy computer the process is not there for the first ones.
+  const turns = Array.from({ length: 8 }, () => read("a.ts"));
+  const isShort = ({ results }) => results.some((text) => text.includes(": Same text as"));
+  const broken = await converse(place, { turns });
+  rmSync(isBroken);
+  const status = run(place, ["plugin", "status", "claude-code"]);
+  check(/^inactive since .*15 minutes/m.test(status), `status: ${status.split("\n")[1]?.slice(0, 60)}`, status);
+  const line = execFileSync(process.execPath, [place.plimsoll, "statusline"], { env: place.env, input: "{}" });
+  check(String(line).includes("plugin inactive since "), `status line: ${line}`);
+  const skipped = await converse(place, { turns });
+  check(!isShort(broken) && !isShort(skipped), "the next session does not start the process");
+  run(place, ["plugin", "install", "claude-code"]);
+  const mended = await converse(place, { turns });
+  check(isShort(mended), "after install it works again", mended.results);
+  const said = run(place, ["plugin", "status", "claude-code"]);
+  check(!said.includes("inactive") && said.includes("last result seen: "), "status: the last result", said);
 }

@@ -110,7 +110,10 @@ export async function acceptLate(context) {
     setTimeout(() => process.kill(pid, "SIGCONT"), 6_000);
   };
   const env = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: undefined };
-  const { code, requests, stderr, ms } = await converse({ ...place, timeoutMs: 1_200_000 }, { decide, env, allowed: "Bash" });
+  const { code, requests, stderr, ms } = await converse(
+    { ...place, timeoutMs: 1_200_000 },
+    { decide, env, allowed: "Bash" },
+  );
   const texts = requests.map(({ body }) => messagesText(body));
   const news = requests.map(({ body }) => messagesText({ messages: body.messages.slice(-2) }).length);
   const grown = texts.flatMap((text, at) => (at > 0 && text.length > texts[at - 1].length + news[at] ? at : []));

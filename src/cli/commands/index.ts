@@ -18,6 +18,11 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./import.ts")).importCommand,
   },
   {
+    name: "setup",
+    summary: "install plugins, status line and guard for the AI clients of this computer",
+    load: async () => (await import("./setup.ts")).setupCommand,
+  },
+  {
     name: "undo",
     summary: "take back the last command that changed many files, byte for byte",
     load: async () => (await import("./undo.ts")).undoCommand,

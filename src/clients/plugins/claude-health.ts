@@ -1,14 +1,9 @@
 /** Finds out from Claude Code's own files whether it runs our process. After one failed start it skips the process for 15
  *  minutes and says nothing (2.1.327, 2026-11). */
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type Fields, isPlainObject, readJson } from "../../core/text/index.ts";
 import { attemptChange, type Environment, homeDirectory, readForeignBytes } from "../../host/index.ts";
-
-export interface SkippedServer {
-  /** Milliseconds since 1970. */
-  readonly since: number;
-  readonly until: number;
-}
+import type { PluginSilence } from "./plugin.ts";
 
 const serverName = "plugin:plimsoll:plimsoll";
 const skippedMs = 15 * 60_000;
@@ -19,10 +14,14 @@ function skipFile(env: Environment): string {
 }
 
 /** Returns undefined if the client would start our process now. */
-export function findSkippedServer(env: Environment, now: number): SkippedServer | undefined {
+export function findSkippedServer(env: Environment, now: number): PluginSilence | undefined {
   const skipped = readJson(readForeignBytes(skipFile(env)), isPlainObject)?.[serverName];
   const since = Number((Object(skipped) as Fields).timestamp);
-  return now - since < skippedMs ? { since, until: since + skippedMs } : undefined;
+  const until = since + skippedMs;
+  if (!(now < until)) return undefined;
+  const message =
+    'Claude Code could not start the plugin\'s process, and does not try again for 15 minutes. Is plimsoll on PATH? To mend it, run "plimsoll plugin install claude-code" and start a new session, or reconnect plimsoll in /mcp.';
+  return { since, until, message };
 }
 
 /** Makes the client start our process in its next session. Returns whether it would have skipped it. */
@@ -33,6 +32,6 @@ export async function mendSkippedServer(env: Environment): Promise<boolean> {
     const { [serverName]: _, ...others } = readJson(current, isPlainObject) ?? {};
     return { after: JSON.stringify(others), facts: undefined };
   };
-  const { change } = await attemptChange(path, { root: join(path, ".."), env, dryRun: false, plan });
+  const { change } = await attemptChange(path, { root: dirname(path), env, dryRun: false, plan });
   return change?.written ?? false;
 }
