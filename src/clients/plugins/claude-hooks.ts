@@ -109,6 +109,7 @@ function createState(server: PluginServer, now: () => number) {
     lastResults: new Map<string, number>(),
     /** Anchors from before a compaction, until the new context has them. */
     anchors: new Map<string, string>(),
+    openStore: server.store,
     now,
   };
 }
@@ -360,6 +361,9 @@ function fence(text: string): string {
 
 async function afterCompact({ sessionId, ...hook }: Hook, state: ClaudeState): Promise<object> {
   await state.admission.forget({ sessionId, ...hook });
+  // Our MCP servers of this conversation have their results' room back.
+  const { compactSession } = await import("../../results/session/index.ts");
+  await compactSession(await state.openStore(), `claude-code-${sessionId}`);
   const anchors = state.anchors.get(sessionId);
   state.anchors.delete(sessionId);
   if (anchors === undefined) return {};
