@@ -11,6 +11,9 @@ export const commandTable: readonly CommandEntry[] = [
   subcommand("import", "turn existing instruction files into packs; changes them only with --move", () =>
     import("./import.ts").then((module) => module.importCommand),
   ),
+  subcommand("setup", "install plugins, status line and guard for the AI clients of this computer", () =>
+    import("./setup.ts").then((module) => module.setupCommand),
+  ),
   subcommand("undo", "take back the last command that changed many files, byte for byte", () =>
     import("./undo.ts").then((module) => module.undoCommand),
   ),

@@ -148,10 +148,7 @@ export function createInClient({
       return attempt(request.sessionId, ms, async ({ history }) => history?.reduce(request));
     },
     withoutImages: (callIds, model) => chooseOldImages(callIds, settings.images, bindsThinking(model)),
-    async forget(sessionId, account) {
-      await forgetContext(sessionId);
-      await giveRoomBack(store, account);
-    },
+    forget: (sessionId, account) => forgetContext(sessionId).then(() => giveRoomBack(store, account)),
   };
 }
 

@@ -99,6 +99,13 @@ test("an error that an agent reports fails it, even if its exit code is 0", () =
   expect(long.error).toMatch(/no n?o?…$/);
 });
 
+test("a run that a hook stopped has failed, although Claude Code ends with 0 and reports no error", () => {
+  const stopped = { terminal_reason: "hook_stopped", result: "", permission_denials: [{ tool_name: "Bash" }] };
+  const judged = claude(stopped);
+  expect(judged).toMatchObject({ outcome: "failed", code: 0 });
+  expect(judged.error).toContain('a hook stopped it. If it was the spend guard, "plimsoll guard" says why');
+});
+
 test("codex's answer is its last message, and its usage has a price", () => {
   const ended = codex(events({ type: "turn.completed", usage }));
   expect(ended).toMatchObject({ outcome: "completed", answer: "Fixed it.", denials: [] });
