@@ -39,7 +39,8 @@ export function createDeltaReader({ readResultLines, unnumbered, readShape }) {
   };
   const strip = (original, first) => {
     const isNumbered = readResultLines(original, first).some(({ body, text }) => body !== text);
-    return (line) => (isNumbered ? line.replace(/^ *\d+[\t→:|]/, "") : line);
+    const number = /^<path>.*\n<type>file/.test(original) ? /^\d+: / : /^ *\d+[\t→:|]/;
+    return (line) => (isNumbered ? line.replace(number, "") : line);
   };
   return {
     /** Returns the lines of the whole result, as `linesOf` returns those of the original; undefined if it is a page. */
@@ -52,7 +53,7 @@ export function createDeltaReader({ readResultLines, unnumbered, readShape }) {
       if (isDelta === undefined) return undefined;
       const main = { label: label ?? writtenIn, isWritten: writtenIn !== undefined };
       const isNote = (line) => line.startsWith(`[${mark} `);
-      return rest.flatMap((line) => (isNote(line) ? (noted(line, main) ?? [line]) : [withoutQuote(plain(line))]));
+      return rest.flatMap((line) => (isNote(line) ? (noted(line, main) ?? [line]) : [plain(withoutQuote(line))]));
     },
     /** Returns the lines of a result without numbers: a reader knows whether a tool writes them. Of lines that are only
      *  alike in `lines` it returns the shape. */

@@ -2,7 +2,7 @@
  *  has the earlier text, the two texts are compared as well. */
 import { readShape } from "./changing-fields.ts";
 import type { HeldRange, HeldText } from "./held-texts.ts";
-import { type IncomingCall, readWrittenTexts } from "./read-call.ts";
+import { type IncomingCall, readFirstLine, readWrittenTexts } from "./read-call.ts";
 import { type ResultLine, readResultLines } from "./result-lines.ts";
 
 export interface AdmittedTexts {
@@ -40,7 +40,8 @@ export function createAdmittedTexts(): AdmittedTexts {
         if (known === undefined) return true;
         let bodies = bodiesByBase.get(base);
         if (bodies === undefined) {
-          const texts = base.isWritten === true ? readWrittenTexts(known) : [readResultLines(known.text)];
+          const texts =
+            base.isWritten === true ? readWrittenTexts(known) : [readResultLines(known.text, readFirstLine(known))];
           // What the agent wrote is counted from 1, also in a patch.
           const numberAt = (line: ResultLine, index: number): number =>
             base.isWritten === true ? index + 1 : line.number;

@@ -17,6 +17,10 @@ export interface ResultLine {
  *  is not a number. Spaces after the sign may be the line's own. */
 const numbered = /^ {0,7}(?:([1-9]\d{0,6})(?:[\t→|]|:(?!\d))|(0\d{4})\|)/;
 
+/** opencode writes a space after the colon, and says that the lines are those of a file. */
+const numberedInFrame = /^([1-9]\d{0,6}): /;
+const fileFrame = /^<path>.*<\/path>\n<type>file<\/type>\n<content>\n/;
+
 /** Splits a line into the number that a tool wrote before it, with its sign, and the rest. */
 export function splitNumber(line: string): [number: string, body: string] {
   const [number = ""] = numbered.exec(line) ?? [];
@@ -36,7 +40,8 @@ export function readResultLines(text: string, first = 1): ResultLine[] {
       const sign = line.startsWith("+") ? "+" : line.startsWith(" ") ? " " : undefined;
       return { ...plainLine(line, index), sign };
     });
-  const found = lines.map((line) => numbered.exec(line));
+  const pattern = fileFrame.test(text) ? numberedInFrame : numbered;
+  const found = lines.map((line) => pattern.exec(line));
   const numbers = found.flatMap((match) => (match === null ? [] : [Number(match[1] ?? match[2])]));
   const isRising = numbers.every((number, index) => index === 0 || number > (numbers[index - 1] as number));
   if (numbers.length <= lines.length / 2 || !isRising)
