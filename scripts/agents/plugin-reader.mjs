@@ -108,7 +108,7 @@ async function readBack(messages, { recall, labelled = (input) => input }) {
   const { nameResult, readFirstLine } = await import("../../dist/conversation/intake/read-call.js");
   const lineReader = await import("../../dist/conversation/intake/result-lines.js");
   const { readShape } = await import("../../dist/conversation/intake/changing-fields.js");
-  const reader = createDeltaReader({ ...lineReader, readShape });
+  const reader = createDeltaReader({ ...lineReader, readResultLines: lineReader.readComparedLines, readShape });
   const blocks = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
   const calls = new Map(blocks.filter(({ type }) => type === "tool_use").map((block) => [block.id, block]));
   let edited = 0;
@@ -126,7 +126,7 @@ async function readBack(messages, { recall, labelled = (input) => input }) {
       wrong.push(text.slice(0, 600));
     const call = { tool: name, input: labelled(input) };
     const first = readFirstLine(call);
-    const label = nameResult(call, lineReader.readResultLines(whole, first));
+    const label = nameResult(call, lineReader.readComparedLines(whole, first));
     reader.see(label, whole, input.content === undefined ? [] : [input.content], { lines, first });
   }
   return { edited, wrong };

@@ -24,7 +24,10 @@ test("windows of a file without line numbers keep each other's lines", async () 
     "[mark 401-600, as in read a.ts from 401]",
   ]);
   const across = await read(301, 200);
-  expect(plain(across.text).split("\n").slice(1)).toEqual(["[mark 301-400]", "[mark 401-500, as in read a.ts from 401]"]);
+  expect(plain(across.text).split("\n").slice(1)).toEqual([
+    "[mark 301-400]",
+    "[mark 401-500, as in read a.ts from 401]",
+  ]);
 });
 
 test("a recalled window has the numbers of its notes", () => {
@@ -43,4 +46,26 @@ test("the shell prints a file that opencode or pi has read", async () => {
     expect(plain(again.text)).toContain("as last shown by read /project/a.ts above");
     expect(plain(again.text).split("\n").slice(1)).toEqual(["[mark 1-60]", ""]);
   }
+});
+
+test("lines in a string of a JSON answer are those of the file that was read", async () => {
+  const intake = await createIntake({ counter, sessionId: "s" });
+  const lines = source.slice(0, 60).with(30, 'say("hello\\\\n"); // a \\t');
+  await intake.admit({ tool: "Read", input: { file_path: "a.ts" }, text: lines.join("\n") });
+  const answer = (version: number, content: readonly string[]) =>
+    intake.admit({
+      tool: "get_file",
+      input: { path: "a.ts", version },
+      text: JSON.stringify({ version, content: content.join("\n") }),
+    });
+  const first = await answer(1, lines);
+  expect(plain(first.text)).toContain(", split at \\n in strings. Lines in brackets with");
+  expect(plain(first.text).split("\n").slice(1)).toEqual([
+    `{"version":1,"content":"${lines[0]}`.replaceAll('"some text"', '\\"some text\\"'),
+    "[mark 2-59]",
+    `${JSON.stringify(lines[59]).slice(1)}}`,
+  ]);
+  const second = await answer(2, lines.with(10, "  changed"));
+  expect(second.text).toContain("\n  changed\n");
+  expect(second.tokens).toBeLessThan(200);
 });

@@ -47,7 +47,7 @@ import {
   readFirstLine,
   readWrittenTexts,
 } from "./read-call.ts";
-import { readResultLines, withoutColours } from "./result-lines.ts";
+import { readComparedLines, withoutColours } from "./result-lines.ts";
 import { isSource } from "./source-page.ts";
 
 /** What `createIntake` needs to know. */
@@ -342,7 +342,7 @@ function admitInto(
 }
 
 function readLines(result: CountedResult, hash: KeyedHash): readonly HashedLine[] {
-  return hashLines(readResultLines(result.text, readFirstLine(result)), hash, result.isOutput);
+  return hashLines(readComparedLines(result.text, readFirstLine(result)), hash, result.isOutput);
 }
 
 /** Returns what the context holds of this result. Its tokens count towards `deltaWindow`, so after a large result,

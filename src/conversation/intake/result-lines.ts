@@ -54,6 +54,62 @@ export function readResultLines(text: string, first = 1): ResultLine[] {
   });
 }
 
+/** Returns the lines by which results are compared: those of a text, or those in the strings of a JSON text. */
+export function readComparedLines(text: string, first = 1): ResultLine[] {
+  const parts = splitStrings(text);
+  if (parts === undefined) return readResultLines(text, first);
+  const lines = parts.map((part) => {
+    const line = /^(?:[^"\\]|\\.)*$/.test(part) ? readString(part) : undefined;
+    // Other lines of strings are never the same as a part with a quotation mark of JSON, or with unusual escapes.
+    return line !== undefined && writeString(line) === part ? line : `\0${part}`;
+  });
+  return readResultLines(lines.join("\n"), first).map((line, index) => ({ ...line, text: parts[index] as string }));
+}
+
+/** Whether the lines are those in the strings of a JSON text. */
+export function areInStrings(lines: readonly ResultLine[]): boolean {
+  return lines.some(({ body }) => body.startsWith("\0"));
+}
+
+const minStringLines = 10;
+
+/** Splits a JSON text into lines, also after each line feed in its strings. No string has a real one, so a reader knows
+ *  which is which. */
+function splitStrings(text: string): string[] | undefined {
+  if (!/^\s*[[{]/.test(text) || !text.includes("\\n") || text.includes("\0")) return undefined;
+  const parts: string[] = [];
+  let inStrings = 0;
+  for (const line of text.split("\n")) {
+    let start = 0;
+    for (let at = line.indexOf("\\"); at >= 0; at = line.indexOf("\\", at + 2)) {
+      if (line[at + 1] !== "n") continue;
+      parts.push(line.slice(start, at));
+      start = at + 2;
+      inStrings++;
+    }
+    parts.push(line.slice(start));
+  }
+  if (inStrings < minStringLines) return undefined;
+  try {
+    JSON.parse(text);
+    return parts;
+  } catch {
+    return undefined;
+  }
+}
+
+function readString(part: string): string | undefined {
+  try {
+    return JSON.parse(`"${part}"`) as string;
+  } catch {
+    return undefined;
+  }
+}
+
+function writeString(line: string): string {
+  return JSON.stringify(line).slice(1, -1);
+}
+
 export function plainLine(line: string, index: number): ResultLine {
   return { text: line, body: line, number: index + 1 };
 }
