@@ -11,7 +11,7 @@ import { weighLines } from "./result-lines.ts";
 import { isSource, makeSourcePage } from "./source-page.ts";
 
 /** `rangeHint` says how to ask for a part of an original. */
-export type Settings = Required<Omit<IntakeOptions, "patience">> &
+export type ResolvedOptions = Required<Omit<IntakeOptions, "patience">> &
   Pick<IntakeOptions, "patience"> & { readonly rangeHint: string; readonly seen: AdmittedTexts };
 
 /** `isCut`: the client would cut the result. `isOutput`: a program printed it, and it is no source code. */
@@ -39,7 +39,7 @@ export interface EditOptions {
   readonly mark: string;
   /** Returns the id of the original. */
   readonly id: () => string;
-  readonly settings: Settings;
+  readonly settings: ResolvedOptions;
 }
 
 export function chooseEdit(result: CountedResult, options: EditOptions): Edit | undefined {
@@ -170,7 +170,7 @@ export function quoteResult(
     settings,
     lines = [],
     result,
-  }: Partial<EditOptions> & { readonly settings: Settings; readonly result: CountedResult },
+  }: Partial<EditOptions> & { readonly settings: ResolvedOptions; readonly result: CountedResult },
 ): AdmittedResult {
   const text = quoteNotes(admitted.text, mark);
   if (text === admitted.text) return admitted;
@@ -186,6 +186,10 @@ export function quoteResult(
 }
 
 /** Which share of the client's limits a text takes. Above 1 the client cuts it. */
-export function readShare(text: string, { shareOfLimit: own }: IncomingResult, { shareOfLimit }: Settings): number {
+export function readShare(
+  text: string,
+  { shareOfLimit: own }: IncomingResult,
+  { shareOfLimit }: ResolvedOptions,
+): number {
   return Math.max(shareOfLimit(text), own?.(text) ?? 0);
 }

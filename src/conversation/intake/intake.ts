@@ -20,8 +20,8 @@ import {
   type Edit,
   type EditOptions,
   quoteResult,
+  type ResolvedOptions,
   readShare,
-  type Settings,
 } from "./choose-edit.ts";
 import {
   addSent,
@@ -244,7 +244,7 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
   };
 }
 
-async function readOptions(options: IntakeOptions): Promise<Settings> {
+async function readOptions(options: IntakeOptions): Promise<ResolvedOptions> {
   refuseUnknownOptions(options, optionNames);
   const {
     maxResultTokens = 16_000,
@@ -294,7 +294,7 @@ const optionNames: readonly (keyof IntakeOptions)[] = [
 function admitInto(
   { context, hash }: OpenContext,
   result: CountedResult,
-  settings: Settings,
+  settings: ResolvedOptions,
 ): { readonly context: IntakeContext; readonly admitted: AdmittedResult } {
   const { unfinished = [] } = result;
   // One digest is used both to compare the text and to name it, because each pass over several MB takes milliseconds.
