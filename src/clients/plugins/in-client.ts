@@ -49,8 +49,8 @@ export interface InClient {
   trim<Message extends object>(request: HistoryRequest<Message>): Promise<readonly Message[] | undefined>;
   /** Takes the calls whose results have images, oldest first, and the model that answers. */
   withoutImages(callIds: readonly string[], model: string | undefined): LeftOutImages;
-  /** The client compacted or rewound the session. */
-  forget(sessionId: string): Promise<void>;
+  /** The client compacted or rewound the session. After a compaction, `account` names the account of our MCP servers. */
+  forget(sessionId: string, account?: string): Promise<void>;
 }
 
 export interface LeftOutImages {
@@ -82,8 +82,7 @@ export function createInClient({
 }): InClient {
   const store = openOnce(openStore);
   // The first result should not wait for the database or the tables of the counter.
-  store().catch(() => undefined);
-  createCounter("auto").catch(() => undefined);
+  void Promise.allSettled([store(), createCounter("auto")]);
   const sessions = new Map<string, Promise<ClientSession>>();
   const findCalls = createCallFinder();
   /** Sessions whose contexts are gone, although the store does not know it yet. */
@@ -149,8 +148,14 @@ export function createInClient({
       return attempt(request.sessionId, ms, async ({ history }) => history?.reduce(request));
     },
     withoutImages: (callIds, model) => chooseOldImages(callIds, settings.images, bindsThinking(model)),
-    forget: (sessionId) => forgetContext(sessionId),
+    forget: (sessionId, account) => forgetContext(sessionId).then(() => giveRoomBack(store, account)),
   };
+}
+
+async function giveRoomBack(openStore: () => Promise<Store>, account: string | undefined): Promise<void> {
+  if (account === undefined) return;
+  const { compactSession } = await import("../../results/session/index.ts");
+  await compactSession(await openStore(), account);
 }
 
 /** Leaves out the images of old results in batches, because each change of earlier messages costs the prompt cache. A

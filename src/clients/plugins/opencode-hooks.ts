@@ -96,7 +96,9 @@ export function openCodeHooks({ begin, admit, endTurn, trim, forget, trims, with
       const { sessionID } = asFields(properties);
       // After these, earlier results may not be in the context any more: compaction and undo.
       const isForgetting = ["session.compacted", "message.removed", "message.part.removed"].includes(String(type));
-      if (typeof sessionID === "string" && isForgetting) await forget(sessionID);
+      // opencode gives its own number to the servers that it starts, and they name their account after it.
+      const account = type === "session.compacted" ? `opencode-${process.pid}` : undefined;
+      if (typeof sessionID === "string" && isForgetting) await forget(sessionID, account);
     }),
   };
 }
