@@ -239,7 +239,7 @@ async function shortenResult(hook: Hook, state: ClaudeState): Promise<ShorterAns
   const admitted =
     wholeFile === undefined
       ? await state.admission.admit(hook, { ...result, text, isOnePiece: isOnePiece && !hasModule })
-      : await state.cutOutputs.admit(hook, { ...result, text: readWhole(wholeFile) });
+      : await state.cutOutputs.admit(hook, { ...result, text: readWhole(wholeFile), savedAs: wholeFile });
   if (admitted === undefined || !(await hasBases(hook, admitted.bases ?? [], state))) return undefined;
   noteBases(hook, admitted, state);
   if (!isOnePiece || !hasModule) return shown.replace(admitted);
