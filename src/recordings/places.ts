@@ -23,6 +23,9 @@ export function recordingPlaces(env: Environment): readonly string[] {
     join(data, "opencode/opencode.db"),
     ...entriesIn(gemini).map(({ name }) => join(gemini, name, "chats")),
     join(env.PI_CODING_AGENT_DIR || join(home, ".pi/agent"), "sessions"),
+    join(env.COPILOT_HOME || join(home, ".copilot"), "session-state"),
+    join(env.CLINE_DATA_DIR || join(home, ".cline/data"), "sessions"),
+    join(home, ".qwen/projects"),
   ];
   return places.filter((place) => existsSync(place));
 }
