@@ -54,29 +54,23 @@ function readLine(line: Fields, draft: FactsDraft): readonly UsageRecord[] {
     if (waiting !== undefined) draft.answer("side", waiting);
     return waiting === undefined ? [] : [waiting];
   }
-  const parts = readList((Object(message) as Fields).parts);
-  const found: UsageRecord[] = [];
-  if (type === "assistant") {
-    const usage = readUsage(line, time);
-    if (usage !== undefined) {
-      draft.answer(mainChain, usage);
-      found.push(usage);
-      state.waiting = undefined;
-    }
+  const usage = type === "assistant" ? readUsage(line, time) : undefined;
+  if (usage !== undefined) {
+    draft.answer(mainChain, usage);
+    state.waiting = undefined;
   }
-  for (const part of parts) {
+  readParts((Object(message) as Fields).parts, draft, type === "assistant" ? undefined : time);
+  return usage === undefined ? [] : [usage];
+}
+
+function readParts(parts: unknown, { state: { tools }, input }: FactsDraft, time: number | undefined): void {
+  for (const part of readList(parts)) {
     const { functionCall, functionResponse } = part;
     const { id, name, args } = Object(functionCall ?? functionResponse) as Fields;
-    if (functionCall !== undefined) draft.state.tools[String(id)] = { name: String(name), file: findFile(args) };
-    const use = functionResponse === undefined ? undefined : draft.state.tools[String(id)];
-    draft.input(mainChain, {
-      chars: countChars(part),
-      tool: use?.name,
-      file: use?.file,
-      ...(type !== "assistant" && { time }),
-    });
+    if (functionCall !== undefined) tools[String(id)] = { name: String(name), file: findFile(args) };
+    const use = functionResponse === undefined ? undefined : tools[String(id)];
+    input(mainChain, { chars: countChars(part), tool: use?.name, file: use?.file, time });
   }
-  return found;
 }
 
 function readUsage({ uuid, model, usageMetadata }: Fields, time: number | undefined): UsageRecord | undefined {
