@@ -159,9 +159,9 @@ function reportText(report: ReplayReport, style: Style): string {
   ]);
   const right = "right" as const;
   const alignment = [right, "left" as const, ...header.slice(2).map(() => right)];
-  const [head = "", ...lines] = renderTable([header, ...rows], alignment);
+  const lines = renderTable([header, ...rows], alignment, style);
   const details = [...describeInvalid(resultRows(report)), ...describeRecorded(report), describeRun(report)];
-  return [style.dim(head), ...lines, "", ...details.map((line) => style.dim(line))].join("\n");
+  return [...lines, "", ...details.map((line) => style.dim(line))].join("\n");
 }
 
 function percent(share: number | null): string {
