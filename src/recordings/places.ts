@@ -144,9 +144,13 @@ function sessionsAmong(
   entries: readonly Dirent[],
   { path, within }: SessionFile,
 ): (SessionFile & { isFolder: boolean })[] {
-  // Claude Code describes a sub-agent in a file beside its session.
+  const names = new Set(entries.map(({ name }) => name));
+  // Claude Code describes a sub-agent in a file beside its session, and cline each session. Copilot CLI keeps the state of
+  // rewinds.
+  const isBeside = (name: string): boolean =>
+    name.endsWith(".meta.json") || name === "tracking.json" || names.has(name.replace(/\.json$/, ".messages.json"));
   const isSession = ({ name }: Dirent): boolean =>
-    (/\.jsonl?$/.test(name) && !name.endsWith(".meta.json")) || name === "opencode.db";
+    (/\.jsonl?$/.test(name) && !isBeside(name)) || name === "opencode.db";
   const wanted = entries.filter((entry) => entry.isDirectory() || (entry.isFile() && isSession(entry)));
   return wanted
     .sort((left, right) => (left.name < right.name ? -1 : 1))
