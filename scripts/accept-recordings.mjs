@@ -54,7 +54,12 @@ function checkReplay(own, paths, { calls, input, read, output }) {
   const { json, stderr, error } = runIn(own, process.execPath, [command, "replay", ...paths, ...flags]);
   if (error !== undefined) return [`replay ${error}`];
   const { recorded, results } = json;
-  const found = { input: recorded?.total, read: recorded?.read, output: recorded?.output, calls: results[0]?.calls ?? recorded?.answers };
+  const found = {
+    input: recorded?.total,
+    read: recorded?.read,
+    output: recorded?.output,
+    calls: results[0]?.calls ?? recorded?.answers,
+  };
   const leftOut = stderr.split("\n").filter((line) => /: left out: /.test(line));
   const invalid = results.filter((row) => row.invalid > 0).map(({ policy, window }) => `${policy} at ${window}`);
   return [
