@@ -42,6 +42,8 @@ function actionsWith({ read, bash, write }) {
     (random) => bash(`cp ${fileOf(random)} .old; git diff --no-index .old ${fileOf(random)}; true`),
     (random) => write("d.ts", textOf(random, 30 + random(20))),
     (random) => bash(`cat d.ts; exit ${random(2) * 3}`),
+    (random) => bash(testRun(random)),
+    (random) => bash(testRun(random)),
     (random) => [read(fileOf(random)), read(fileOf(random)), cat(fileOf(random))],
     (random) => {
       const file = fileOf(random);
@@ -49,6 +51,12 @@ function actionsWith({ read, bash, write }) {
       return [slow, read(file), change(random, file), read(file), cat(file)];
     },
   ];
+}
+
+/** Prints what a test runner prints: another duration in each line, and sometimes a failure. */
+function testRun(random) {
+  const outcome = `(NR == ${1 + random(60)} ? "not ok " : "✓ ") "test number " NR " of the value that is read"`;
+  return `seq 50 | awk '{ print ${outcome} " (" (NR * ${1 + random(90)}) % 97 " ms)" }'`;
 }
 
 function fileOf(random) {
@@ -97,8 +105,10 @@ function originalIn(recalled) {
 }
 
 async function readBack(messages, { recall, labelled = (input) => input }) {
-  const { nameCall } = await import("../../dist/conversation/intake/read-call.js");
-  const reader = createDeltaReader(await import("../../dist/conversation/intake/result-lines.js"));
+  const { nameResult, readFirstLine } = await import("../../dist/conversation/intake/read-call.js");
+  const lineReader = await import("../../dist/conversation/intake/result-lines.js");
+  const { readShape } = await import("../../dist/conversation/intake/changing-fields.js");
+  const reader = createDeltaReader({ ...lineReader, readResultLines: lineReader.readComparedLines, readShape });
   const blocks = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
   const calls = new Map(blocks.filter(({ type }) => type === "tool_use").map((block) => [block.id, block]));
   let edited = 0;
@@ -112,13 +122,12 @@ async function readBack(messages, { recall, labelled = (input) => input }) {
     const lines = id === undefined ? undefined : reader.linesIn(text.replace(/(\n\d+)$/, "$1\t"), whole);
     if (lines !== undefined) edited++;
     // Of the last result of a turn, Claude Code leaves out white space before the first line of an output.
-    if (lines !== undefined && lines.join("\n").trimStart() !== reader.linesOf(whole).join("\n").trimStart())
+    if (lines !== undefined && lines.join("\n").trimStart() !== reader.linesOf(whole, lines).join("\n").trimStart())
       wrong.push(text.slice(0, 600));
-    reader.see(
-      nameCall({ tool: name, input: labelled(input) }),
-      whole,
-      input.content === undefined ? [] : [input.content],
-    );
+    const call = { tool: name, input: labelled(input) };
+    const first = readFirstLine(call);
+    const label = nameResult(call, lineReader.readComparedLines(whole, first));
+    reader.see(label, whole, input.content === undefined ? [] : [input.content], { lines, first });
   }
   return { edited, wrong };
 }

@@ -10,7 +10,7 @@ const note = new RegExp(
 );
 const onlyRepeated = new RegExp(String.raw`^\[[a-z2-7]{4} ${repeated}\]$`);
 const heading =
-  /^\[([a-z2-7]{4}): Only new lines are shown(?:, and failures again)?\. Lines in brackets with \1 are as (?:last shown by (.+) above|you wrote them in (.+))\. Whole text/;
+  /^\[([a-z2-7]{4}): Only new lines are shown(?:, and failures again)?(?:, split at \\n in strings)?\. Lines in brackets with \1 are as (?:last shown by (.+) above|you wrote them in (.+))\. Whole text/;
 /** Before the shape of a line of which no more is known. */
 const alike = "\u0000alike: ";
 
@@ -38,8 +38,11 @@ export function createDeltaReader({ readResultLines, unnumbered, readShape }) {
     return lines.map((each) => (each.startsWith(alike) ? `unknown ${each}` : `${sign}${each}`));
   };
   const strip = (original, first) => {
+    const isInStrings = readResultLines(original).some(({ body }) => body.startsWith("\0"));
+    if (isInStrings) return (line) => (/^(?:[^"\\]|\\.)*$/.test(line) ? JSON.parse(`"${line}"`) : line);
     const isNumbered = readResultLines(original, first).some(({ body, text }) => body !== text);
-    return (line) => (isNumbered ? line.replace(/^ *\d+[\t→:|]/, "") : line);
+    const number = /^<path>.*\n<type>file/.test(original) ? /^\d+: / : /^ *\d+[\t→:|]/;
+    return (line) => (isNumbered ? line.replace(number, "") : line);
   };
   return {
     /** Returns the lines of the whole result, as `linesOf` returns those of the original; undefined if it is a page. */
@@ -52,14 +55,13 @@ export function createDeltaReader({ readResultLines, unnumbered, readShape }) {
       if (isDelta === undefined) return undefined;
       const main = { label: label ?? writtenIn, isWritten: writtenIn !== undefined };
       const isNote = (line) => line.startsWith(`[${mark} `);
-      return rest.flatMap((line) => (isNote(line) ? (noted(line, main) ?? [line]) : [withoutQuote(plain(line))]));
+      return rest.flatMap((line) => (isNote(line) ? (noted(line, main) ?? [line]) : [plain(withoutQuote(line))]));
     },
     /** Returns the lines of a result without numbers: a reader knows whether a tool writes them. Of lines that are only
      *  alike in `lines` it returns the shape. */
     linesOf: (original, lines = []) =>
-      original
-        .split("\n")
-        .map(strip(original))
+      readResultLines(original)
+        .map(({ text }) => strip(original)(text))
         .map((line, index) => (lines[index]?.startsWith(alike) ? shapeOf(line) : line)),
     /** Takes a result that was put together, and the texts that its call wrote. `lines` is what `linesIn` returned, and
      *  `first` the number of the first line. */
@@ -67,7 +69,7 @@ export function createDeltaReader({ readResultLines, unnumbered, readShape }) {
       written.set(label, [...(written.get(label) ?? []), ...texts.map((each) => each.split("\n"))]);
       const known = shown.get(label) ?? new Map();
       for (const [index, { number, body }] of readResultLines(text, first).entries())
-        known.set(number, lines[index]?.startsWith(alike) ? lines[index] : body);
+        known.set(number, lines[index]?.startsWith(alike) ? lines[index] : body.replace(/^\0/, ""));
       shown.set(label, known);
       whole.set(label, text);
     },

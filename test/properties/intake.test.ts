@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { readShape } from "../../src/conversation/intake/changing-fields.ts";
 import { type AdmittedResult, createIntake, type HeldLines, type Intake } from "../../src/conversation/intake/index.ts";
-import { readResultLines, unnumbered } from "../../src/conversation/intake/result-lines.ts";
+import { readComparedLines, unnumbered } from "../../src/conversation/intake/result-lines.ts";
 import { createMemoryStore } from "../../src/core/store/index.ts";
 import { createCounter } from "../../src/core/tokens/index.ts";
 import { caseCount } from "../case-count.ts";
@@ -39,7 +39,7 @@ const step = fc.record({
   action: fc.constantFrom(
     ...["read", "numbered", "part", "edit", "write", "run", "diff", "insist"],
     ...["toggle", "grep", "status", "both", "replace"],
-    ...["window", "window", "tests", "tests", "log"],
+    ...["window", "window", "tests", "tests", "log", "api"],
   ),
   file: fc.integer({ min: 0, max: 2 }),
   from: fc.nat(150),
@@ -87,6 +87,14 @@ const plays: Readonly<Record<string, Play>> = {
     const time = (index: number): string => `2026-11-19T03:${10 + (from % 50)}:${10 + (index % 50)}.${100 + length}Z`;
     const text = content.map((each, index) => `${time(index)} worker-${from % 9} ${each}`).join("\n");
     return { tool: "Bash", input: { command: "tail app.log" }, text };
+  },
+  api: (content, file_path, { from }) => {
+    const text = JSON.stringify(
+      { path: file_path, version: from, content: content.join("\n"), "a\\n": "b" },
+      null,
+      from % 2,
+    );
+    return { tool: "fetch", input: { file_path }, text };
   },
   edit: (content, file_path, { from, length, lines }) => {
     content.splice(from % (content.length + 1), length % 7, ...lines);
@@ -147,7 +155,7 @@ function play(files: string[][], steps: readonly Step[]): Call[] {
 function expectHeld(calls: readonly Call[], call: Call, held: HeldLines): void {
   const { start, end, sequence, isWritten, from, differing } = held;
   const base = calls[sequence - 1] as Call;
-  const own = readResultLines(call.text).slice(start, end);
+  const own = readComparedLines(call.text).slice(start, end);
   const texts = isWritten
     ? Object.values(base.input).map(
         (text) =>
@@ -157,7 +165,7 @@ function expectHeld(calls: readonly Call[], call: Call, held: HeldLines): void {
               .map((body, at) => [at + 1, body]),
           ),
       )
-    : [new Map(readResultLines(base.text, firstOf(base)).map(({ number, body }) => [number, body]))];
+    : [new Map(readComparedLines(base.text, firstOf(base)).map(({ number, body }) => [number, body]))];
   const plain = (text: string): string => (differing === undefined ? text : readShape(text));
   // A diff has a sign before the lines of a file.
   const isThere = texts.some((text) =>
@@ -193,7 +201,9 @@ test("what a delta leaves out stands where it says, and the rest is shown", asyn
           if (edit === "duplicate") expect(calls.slice(0, index).some((each) => each.text === call.text)).toBe(true);
           if (edit !== "delta") continue;
           for (const range of held) expectHeld(calls, call, range);
-          const left = call.text.split("\n").filter((_, at) => !held.some(({ start, end }) => at >= start && at < end));
+          const left = readComparedLines(call.text)
+            .map((each) => each.text)
+            .filter((_, at) => !held.some(({ start, end }) => at >= start && at < end));
           const isNote = (each: string): boolean => /^\[[a-z2-7]{4} (?:repeated )?(?:unnumbered )?\d+/.test(each);
           const shown = text.replaceAll(quote, "").split("\n").slice(1);
           expect(shown.filter((each) => !isNote(each))).toEqual(left);
@@ -236,7 +246,7 @@ async function readBack(sent: "in order" | "in any order"): Promise<number> {
       const calls = play([[...one], [...other], [...one]], taken);
       const limits = { deltaWindow, maxResultTokens: 1_000_000 };
       const intake = await createIntake({ counter, sessionId: "s", ...limits });
-      const reader = createDeltaReader({ readResultLines, unnumbered, readShape });
+      const reader = createDeltaReader({ readResultLines: readComparedLines, unnumbered, readShape });
       for (const turn = [...sizes]; calls.length > 0; ) {
         const { calls: most, order } = turn.shift() ?? { calls: 1, order: [0] };
         const admitted = await admitTurn(intake, calls.splice(0, most), sent);

@@ -48,6 +48,7 @@ without numbers, with more than 10 other lines, or with a line of more than 2,00
     const { count, shown, rest, text } = recallLines(original.text, {
       lines: options.lines,
       grep: options.grep,
+      first: "first" in original && typeof original.first === "number" ? original.first : undefined,
       maxTokens: wholeNumber(options["max-tokens"], "max-tokens", 1),
       counter: await createCounter("auto"),
     });

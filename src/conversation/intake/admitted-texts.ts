@@ -2,8 +2,8 @@
  *  has the earlier text, the two texts are compared as well. */
 import { readShape } from "./changing-fields.ts";
 import type { HeldRange, HeldText } from "./held-texts.ts";
-import { type IncomingCall, readWrittenTexts } from "./read-call.ts";
-import { type ResultLine, readResultLines } from "./result-lines.ts";
+import { type IncomingCall, readFirstLine, readWrittenTexts } from "./read-call.ts";
+import { type ResultLine, readComparedLines } from "./result-lines.ts";
 
 export interface AdmittedTexts {
   /** Remembers the newest result of a context, and forgets those that the context no longer holds. */
@@ -40,7 +40,8 @@ export function createAdmittedTexts(): AdmittedTexts {
         if (known === undefined) return true;
         let bodies = bodiesByBase.get(base);
         if (bodies === undefined) {
-          const texts = base.isWritten === true ? readWrittenTexts(known) : [readResultLines(known.text)];
+          const texts =
+            base.isWritten === true ? readWrittenTexts(known) : [readComparedLines(known.text, readFirstLine(known))];
           // What the agent wrote is counted from 1, also in a patch.
           const numberAt = (line: ResultLine, index: number): number =>
             base.isWritten === true ? index + 1 : line.number;

@@ -6,15 +6,20 @@ import { collectRuns, type HashedLine, type HeldRange, type HeldRun, type HeldTe
 import type { AdmittedResult, IncomingResult, IntakeOptions } from "./intake.ts";
 import { countLarge, cutBeginning, describeSize, largeText, makePage } from "./page.ts";
 import { quoteNotes } from "./quote-notes.ts";
-import { isOutput } from "./read-call.ts";
+import { cleanWords } from "./read-call.ts";
 import { weighLines } from "./result-lines.ts";
+import { isSource, makeSourcePage } from "./source-page.ts";
 
 /** `rangeHint` says how to ask for a part of an original. */
-export type Settings = Required<Omit<IntakeOptions, "patience">> &
+export type ResolvedOptions = Required<Omit<IntakeOptions, "patience">> &
   Pick<IntakeOptions, "patience"> & { readonly rangeHint: string; readonly seen: AdmittedTexts };
 
-/** `isCut`: the client would cut the result. */
-export type CountedResult = IncomingResult & { readonly tokens: number; readonly isCut: boolean };
+/** `isCut`: the client would cut the result. `isOutput`: a program printed it, and it is no source code. */
+export type CountedResult = IncomingResult & {
+  readonly tokens: number;
+  readonly isCut: boolean;
+  readonly isOutput: boolean;
+};
 
 export interface Edit {
   readonly admitted: AdmittedResult;
@@ -34,7 +39,7 @@ export interface EditOptions {
   readonly mark: string;
   /** Returns the id of the original. */
   readonly id: () => string;
-  readonly settings: Settings;
+  readonly settings: ResolvedOptions;
 }
 
 export function chooseEdit(result: CountedResult, options: EditOptions): Edit | undefined {
@@ -67,10 +72,10 @@ function makeDuplicate(
   const same = held.findLast(({ whole }) => whole === options.whole);
   if (same === undefined || !settings.seen.isSameText(same, text)) return undefined;
   // A failure that still occurs is shown again.
-  if (isOutput(result) && lines !== undefined && weighLines(lines).includes(3)) return undefined;
+  if (result.isOutput && lines !== undefined && weighLines(lines).includes(3)) return undefined;
   const id = options.id();
   const size = describeSize(text, tokens);
-  const note = `[${mark}: Same text as the result of ${same.label} above (${size}). To print it again: ${settings.recallHint(id)}]`;
+  const note = `[${mark}: Same text as the result of ${same.label} above${same.isPage === true ? ", which is a page of it" : ""} (${size}). To print it again: ${settings.recallHint(id)}]`;
   return {
     runs: [],
     admitted: {
@@ -89,7 +94,7 @@ function makeDelta(
   { held, label, settings, lines, hash, mark, ...options }: EditOptions,
 ): Edit | undefined {
   if (held.length === 0 || lines === undefined) return undefined;
-  const weights = isOutput(result) ? weighLines(lines) : [];
+  const weights = result.isOutput ? weighLines(lines) : [];
   const isOnePiece = result.isOnePiece === true;
   const recallHint = (): string => settings.recallHint(options.id());
   const isKept = (index: number): boolean => weights[index] === 3;
@@ -133,7 +138,9 @@ function makePagedResult(result: CountedResult, { settings, mark, hash, ...optio
   const { counter, pageTokens, recallHint } = settings;
   const { tokens: resultTokens } = result;
   const size = describeSize(result.text, resultTokens);
-  const about = `[${mark}: The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
+  const { savedAs = "" } = result;
+  const saved = savedAs === "" || savedAs.length > 250 ? "" : ` The client saved it as ${cleanWords(savedAs)}.`;
+  const about = `[${mark}: The whole result has ${size}.${saved} To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
   if (result.isOnePiece === true) {
     const beginning = cutBeginning(options.lines ?? [], { counter, maxTokens: pageTokens, mark, about });
     if (beginning === undefined) return undefined;
@@ -144,7 +151,8 @@ function makePagedResult(result: CountedResult, { settings, mark, hash, ...optio
     };
   }
   const fit = { counter, maxTokens: pageTokens, shareOfLimit: (text: string) => readShare(text, result, settings) };
-  const page = makePage(result.text, { ...fit, resultTokens, about, mark, isOutput: isOutput(result) });
+  const asked = { ...fit, resultTokens, about, mark, isOutput: result.isOutput };
+  const page = (isSource(result) ? makeSourcePage : makePage)(result.text, asked);
   if (page === undefined) return undefined;
   const { text, tokens } = page;
   // Only parts of a large text were read, so its lines are not counted.
@@ -162,7 +170,7 @@ export function quoteResult(
     settings,
     lines = [],
     result,
-  }: Partial<EditOptions> & { readonly settings: Settings; readonly result: CountedResult },
+  }: Partial<EditOptions> & { readonly settings: ResolvedOptions; readonly result: CountedResult },
 ): AdmittedResult {
   const text = quoteNotes(admitted.text, mark);
   if (text === admitted.text) return admitted;
@@ -178,6 +186,10 @@ export function quoteResult(
 }
 
 /** Which share of the client's limits a text takes. Above 1 the client cuts it. */
-export function readShare(text: string, { shareOfLimit: own }: IncomingResult, { shareOfLimit }: Settings): number {
+export function readShare(
+  text: string,
+  { shareOfLimit: own }: IncomingResult,
+  { shareOfLimit }: ResolvedOptions,
+): number {
   return Math.max(shareOfLimit(text), own?.(text) ?? 0);
 }

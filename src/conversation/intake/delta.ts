@@ -12,7 +12,7 @@ import {
   type LineName,
   listHashes,
 } from "./held-texts.ts";
-import { unnumbered } from "./result-lines.ts";
+import { areInStrings, unnumbered } from "./result-lines.ts";
 
 /** A result without the lines that the context holds. */
 export interface Delta {
@@ -268,7 +268,10 @@ function renderDelta(
   const main = mainName(ranges);
   const place = main.isWritten ? `as you wrote them in ${main.label}` : `as last shown by ${main.label} above`;
   const shown = repeated.size === 0 ? "Only new lines are shown" : "Only new lines are shown, and failures again";
-  const written = [`[${mark}: ${shown}. Lines in brackets with ${mark} are ${place}. Whole text: ${recallHint()}]`];
+  const split = areInStrings(lines) ? ", split at \\n in strings" : "";
+  const written = [
+    `[${mark}: ${shown}${split}. Lines in brackets with ${mark} are ${place}. Whole text: ${recallHint()}]`,
+  ];
   let at = 0;
   for (const range of [...ranges, undefined]) {
     const end = range?.start ?? lines.length;

@@ -34,9 +34,11 @@ export interface HeldText {
   /** The id of the call, if the client passes it. */
   readonly callId?: string | undefined;
   readonly isWritten?: true;
-  /** The hash of the whole text, if it was sent unchanged. Removed when a later result of the same call has another
+  /** The hash of the whole text, if it was sent unchanged or as a page. Removed when a later result of the same call has another
    *  text. */
   readonly whole?: string | undefined;
+  /** Whether only a page of the whole text was sent. */
+  readonly isPage?: true | undefined;
   /** Set if `runs` may lack lines that a reader knows from this result, as for a duplicate or a page. */
   readonly isPartial?: true | undefined;
   /** What this text takes of the window of deltas: 0 for what the agent wrote. */

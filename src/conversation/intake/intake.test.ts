@@ -125,8 +125,8 @@ test("a result that the client cuts becomes a page that it does not cut, or coun
   const first = await admit({ a: 1 }, source.join("\n"));
   expect(first.edit).toBe("page");
   expect(first.text).toContain("plimsoll recall");
-  expect(first.text).not.toContain(source[60]);
-  const middle = source.slice(50, 70).join("\n");
+  expect(first.text).not.toContain(source[100]);
+  const middle = source.slice(90, 110).join("\n");
   expect((await intake.admit({ tool: "Read", input: {}, text: middle })).edit).toBe("none");
   // The same call again brings what was missing, and never what the client would cut.
   const again = await admit({ a: 1 }, source.join("\n"));

@@ -20,8 +20,8 @@ import {
   type Edit,
   type EditOptions,
   quoteResult,
+  type ResolvedOptions,
   readShare,
-  type Settings,
 } from "./choose-edit.ts";
 import {
   addSent,
@@ -47,7 +47,8 @@ import {
   readFirstLine,
   readWrittenTexts,
 } from "./read-call.ts";
-import { readResultLines, withoutColours } from "./result-lines.ts";
+import { readComparedLines, withoutColours } from "./result-lines.ts";
+import { isSource } from "./source-page.ts";
 
 /** What `createIntake` needs to know. */
 export interface IntakeOptions {
@@ -95,6 +96,8 @@ export interface IncomingResult {
   readonly text: string;
   /** The id of the call. Later results that refer to this one name it in `bases`. */
   readonly callId?: string | undefined;
+  /** The file in which the client has saved the whole result, because it shows only a part. A page names it. */
+  readonly savedAs?: string | undefined;
   /** Whether the client can show only lines that follow each other, because it numbers them itself. */
   readonly isOnePiece?: boolean | undefined;
   /** Whether the model made this call together with the one before. The client may then send the results in another order,
@@ -191,11 +194,12 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
       const tokens = countLarge(result.text, settings.counter);
       const original: AdmittedResult = { text: result.text, tokens, edit: "none" };
       const isCut = readShare(result.text, result, settings) > 1;
+      const isProgram = isOutput(result) && !isSource(result);
       let next: ReturnType<typeof admitInto> | undefined;
       let answer: AdmittedResult | undefined;
       const edited = async (): Promise<AdmittedResult> => {
         await store.update(contextCollection, key, (value) => {
-          next = admitInto(read.parse(value), { ...result, tokens, isCut }, settings);
+          next = admitInto(read.parse(value), { ...result, tokens, isCut, isOutput: isProgram }, settings);
           if (isCut && answer !== undefined) read.noteUnsent(next.context.sequence);
           return read.write(next.context);
         });
@@ -240,7 +244,7 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
   };
 }
 
-async function readOptions(options: IntakeOptions): Promise<Settings> {
+async function readOptions(options: IntakeOptions): Promise<ResolvedOptions> {
   refuseUnknownOptions(options, optionNames);
   const {
     maxResultTokens = 16_000,
@@ -290,7 +294,7 @@ const optionNames: readonly (keyof IntakeOptions)[] = [
 function admitInto(
   { context, hash }: OpenContext,
   result: CountedResult,
-  settings: Settings,
+  settings: ResolvedOptions,
 ): { readonly context: IntakeContext; readonly admitted: AdmittedResult } {
   const { unfinished = [] } = result;
   // One digest is used both to compare the text and to name it, because each pass over several MB takes milliseconds.
@@ -338,7 +342,7 @@ function admitInto(
 }
 
 function readLines(result: CountedResult, hash: KeyedHash): readonly HashedLine[] {
-  return hashLines(readResultLines(result.text, readFirstLine(result)), hash, isOutput(result));
+  return hashLines(readComparedLines(result.text, readFirstLine(result)), hash, result.isOutput);
 }
 
 /** Returns what the context holds of this result. Its tokens count towards `deltaWindow`, so after a large result,
@@ -358,7 +362,8 @@ function describeSent(
     sequence,
     label,
     callId: result.callId,
-    whole: edit === undefined && !isLost ? whole : undefined,
+    whole: (edit === undefined || edit.admitted.edit === "page") && !isLost ? whole : undefined,
+    isPage: edit?.admitted.edit === "page" ? true : undefined,
     isPartial: isPartial ? true : undefined,
     tokens: edit?.admitted.tokens ?? result.tokens,
     runs: isLost ? [] : (edit?.runs ?? collectRuns(lines ?? [])),

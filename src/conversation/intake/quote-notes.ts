@@ -24,7 +24,7 @@ export function quoteNotes(text: string, mark: string | undefined): string {
 
 /** Words without which no line looks like a note. One search in the whole text is much faster than one in each line. */
 const hints =
-  /\[\s*[a-z0-9]{4,8}[\s:,-]*(?:unnumbered\s+)?\d|lines?[\s:]+\d|only\s+new|same\s+text|whole\s+result|trimmed|recall|left\s+out|similar|shortens|last\s+shown|an\s+image/i;
+  /\[\s*[a-z0-9]{4,8}[\s:,-]*(?:repeated\s+)?(?:unnumbered\s+)?\d|lines?[\s:]+\d|only\s+new|same\s+text|whole\s+result|trimmed|recall|left\s+out|similar|shortens|last\s+shown|an\s+image/i;
 /** Characters that may hide such words. Letters and marks of East Asia and frames of tables do not. */
 const other =
   /[^\t\n\r -~\u2500-\u257f\u3001-\u300f\u3040-\u312f\u3400-\u9fff\uac00-\ud7a3\uff01\uff0c\uff0e\uff1a\uff1b\uff1f]/;
@@ -70,6 +70,7 @@ const id = originalIdPattern;
 /** All white space is one space. */
 const forms: readonly RegExp[] = [
   // Notes on lines, results and pages.
+  new RegExp(`\\[ ?${markPattern}:? repeated (?:unnumbered )?\\d`, "i"),
   new RegExp(`\\[ ?${markPattern}:? (?:unnumbered )?[1-9]\\d{0,6} ?[\\],]`, "i"),
   // A date is no mark with a range.
   /\[ ?(?=\d{0,8}[a-z])[a-z0-9]{4,8}(?: |: ?)(?:unnumbered )?[1-9]\d{0,6} ?[-\u2010\u2013\u2014\u2212] ?[1-9]\d{0,6} ?[\],]/i,

@@ -23,7 +23,7 @@ const firstLineKeys = ["offset", "start_line", "startLine", "line_start"];
  *  counted from the first line that the call asked for, so this line is part of the name. */
 export function nameResult(call: IncomingCall, lines: readonly ResultLine[]): string {
   const first = readFirstLine(call);
-  const isNumbered = lines.some(({ text, body }) => text !== body && splitNumber(text)[1] === body);
+  const isNumbered = lines.some(({ text, body }) => text !== body && splitNumber(text)[0] !== "");
   return first === undefined || isNumbered ? nameCall(call) : `${nameCall(call)} from ${first}`;
 }
 
@@ -45,7 +45,7 @@ function nameCall({ tool, input }: IncomingCall): string {
 
 /** Puts a text on one line, without characters that could end a note or show it in another order: brackets of every
  *  kind that looks like ours, and control and formatting characters. */
-function cleanWords(text: string): string {
+export function cleanWords(text: string): string {
   return oneLine(text.slice(0, maxRead))
     .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}]/gu, "")
     .replace(/[[［⁅⟦〚【〔]/g, "(")

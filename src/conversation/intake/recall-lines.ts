@@ -14,6 +14,9 @@ export interface RecallChoice {
   readonly grep?: string | undefined;
   /** Returns the indexes of the lines that match, within its own limit of time. By default any pattern is tried. */
   readonly find?: ((pattern: string, lines: readonly string[]) => readonly number[]) | undefined;
+  /** The number of the first line, if the tool wrote none and the call asked for a later part.
+   *  @default 1 */
+  readonly first?: number | undefined;
   readonly maxTokens?: number | undefined;
   readonly maxCharacters?: number | undefined;
   readonly counter: Counter;
@@ -38,8 +41,8 @@ interface RecalledLine {
 type NumberedPart = RecalledLine & LinePart;
 
 export function recallLines(text: string, choice: RecallChoice): RecalledLines {
-  const { lines, grep, find = findMatches } = choice;
-  const { all, isNumbered } = numberParts(text);
+  const { lines, grep, find = findMatches, first = 1 } = choice;
+  const { all, isNumbered } = numberParts(text, first);
   const ranged = lines === undefined ? all : chooseRange(all, lines);
   const texts = ranged.map((line) => line.text);
   const found = grep === undefined ? ranged : find(grep, texts).flatMap((index) => ranged[index] ?? []);
@@ -54,7 +57,10 @@ export function recallLines(text: string, choice: RecallChoice): RecalledLines {
 /** The most lines beside the numbered ones: a program may write some before and after them. */
 const maxOthers = 10;
 
-function numberParts(text: string): { readonly all: readonly NumberedPart[]; readonly isNumbered: boolean } {
+function numberParts(
+  text: string,
+  first: number,
+): { readonly all: readonly NumberedPart[]; readonly isNumbered: boolean } {
   const parts = splitLines(text);
   // No note names lines of a large result, and reading the numbers takes long.
   const own = text.length > largeText ? [] : readResultLines(text);
@@ -63,7 +69,7 @@ function numberParts(text: string): { readonly all: readonly NumberedPart[]; rea
   const isNumbered = parts.length === own.length && others < own.length && others <= maxOthers;
   let number = 0;
   const all = parts.map((part, index): NumberedPart => {
-    number = isNumbered ? Math.max(number, own[index]?.number ?? 0) : index + 1;
+    number = isNumbered ? Math.max(number, own[index]?.number ?? 0) : index + first;
     return { number, ...part };
   });
   return { all, isNumbered };

@@ -17,6 +17,10 @@ export interface ResultLine {
  *  is not a number. Spaces after the sign may be the line's own. */
 const numbered = /^ {0,7}(?:([1-9]\d{0,6})(?:[\t→|]|:(?!\d))|(0\d{4})\|)/;
 
+/** opencode writes a space after the colon, and says that the lines are those of a file. */
+const numberedInFrame = /^([1-9]\d{0,6}): /;
+const fileFrame = /^<path>.*<\/path>\n<type>file<\/type>\n<content>\n/;
+
 /** Splits a line into the number that a tool wrote before it, with its sign, and the rest. */
 export function splitNumber(line: string): [number: string, body: string] {
   const [number = ""] = numbered.exec(line) ?? [];
@@ -36,7 +40,8 @@ export function readResultLines(text: string, first = 1): ResultLine[] {
       const sign = line.startsWith("+") ? "+" : line.startsWith(" ") ? " " : undefined;
       return { ...plainLine(line, index), sign };
     });
-  const found = lines.map((line) => numbered.exec(line));
+  const pattern = fileFrame.test(text) ? numberedInFrame : numbered;
+  const found = lines.map((line) => pattern.exec(line));
   const numbers = found.flatMap((match) => (match === null ? [] : [Number(match[1] ?? match[2])]));
   const isRising = numbers.every((number, index) => index === 0 || number > (numbers[index - 1] as number));
   if (numbers.length <= lines.length / 2 || !isRising)
@@ -47,6 +52,62 @@ export function readResultLines(text: string, first = 1): ResultLine[] {
     if (match === null || match === undefined) return plainLine(line, unnumbered + others++);
     return { text: line, body: line.slice(match[0].length), number: Number(match[1] ?? match[2]) };
   });
+}
+
+/** Returns the lines by which results are compared: those of a text, or those in the strings of a JSON text. */
+export function readComparedLines(text: string, first = 1): ResultLine[] {
+  const parts = splitStrings(text);
+  if (parts === undefined) return readResultLines(text, first);
+  const lines = parts.map((part) => {
+    const line = /^(?:[^"\\]|\\.)*$/.test(part) ? readString(part) : undefined;
+    // Other lines of strings are never the same as a part with a quotation mark of JSON, or with unusual escapes.
+    return line !== undefined && writeString(line) === part ? line : `\0${part}`;
+  });
+  return readResultLines(lines.join("\n"), first).map((line, index) => ({ ...line, text: parts[index] as string }));
+}
+
+/** Whether the lines are those in the strings of a JSON text. */
+export function areInStrings(lines: readonly ResultLine[]): boolean {
+  return lines.some(({ body }) => body.startsWith("\0"));
+}
+
+const minStringLines = 10;
+
+/** Splits a JSON text into lines, also after each line feed in its strings. No string has a real one, so a reader knows
+ *  which is which. */
+function splitStrings(text: string): string[] | undefined {
+  if (!/^\s*[[{]/.test(text) || !text.includes("\\n") || text.includes("\0")) return undefined;
+  const parts: string[] = [];
+  let inStrings = 0;
+  for (const line of text.split("\n")) {
+    let start = 0;
+    for (let at = line.indexOf("\\"); at >= 0; at = line.indexOf("\\", at + 2)) {
+      if (line[at + 1] !== "n") continue;
+      parts.push(line.slice(start, at));
+      start = at + 2;
+      inStrings++;
+    }
+    parts.push(line.slice(start));
+  }
+  if (inStrings < minStringLines) return undefined;
+  try {
+    JSON.parse(text);
+    return parts;
+  } catch {
+    return undefined;
+  }
+}
+
+function readString(part: string): string | undefined {
+  try {
+    return JSON.parse(`"${part}"`) as string;
+  } catch {
+    return undefined;
+  }
+}
+
+function writeString(line: string): string {
+  return JSON.stringify(line).slice(1, -1);
 }
 
 export function plainLine(line: string, index: number): ResultLine {

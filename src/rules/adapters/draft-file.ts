@@ -34,14 +34,14 @@ export interface DraftOptions {
 }
 
 /** The settings for all adapters of a target together. */
-export interface Settings {
+export interface DraftSettings {
   readonly verbosity: Verbosity;
   readonly budget: Budget | undefined;
   readonly onOverflow: OnOverflow;
 }
 
 /** If adapters share a file, the smallest budget and the lowest verbosity apply. */
-export function chooseSettings(adapters: readonly Adapter[], options: DraftOptions): Settings {
+export function chooseSettings(adapters: readonly Adapter[], options: DraftOptions): DraftSettings {
   // A map, because an adapter may have the id `constructor`.
   const levels = new Map(Object.entries(options.verbosityOf));
   const verbosity = adapters.map(
@@ -112,7 +112,7 @@ export const emptyDraft: FileDraft = {
 export interface DraftPlace {
   readonly adapters: readonly Adapter[];
   readonly limits: readonly ToolLimit[];
-  readonly settings: Settings;
+  readonly settings: DraftSettings;
   readonly state: TargetFile;
   /** For each limit on a chain, the other files that the tool reads together with this text. */
   readonly chains: ReadonlyMap<ToolLimit, readonly MeasuredChain[]>;

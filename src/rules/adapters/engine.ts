@@ -19,10 +19,10 @@ import {
   chooseSettings,
   type DraftOptions,
   type DraftPlace,
+  type DraftSettings,
   draftBody,
   emptyDraft,
   type FileDraft,
-  type Settings,
 } from "./draft-file.ts";
 import { type FileKind, type FilePlan, type FilePlanOptions, type PlannedFile, planFiles } from "./plan-files.ts";
 import { planSkillFile, skillPathFor } from "./skills.ts";
@@ -49,7 +49,7 @@ export interface EngineOptions extends DraftOptions, Omit<FilePlanOptions, "forc
 }
 
 /** The result for one target, with everything that a report needs. */
-export interface TargetResult extends Settings, Omit<FileDraft, "file"> {
+export interface TargetResult extends DraftSettings, Omit<FileDraft, "file"> {
   readonly adapters: readonly Adapter[];
   /** These adapters, and the adapters whose own file imports this one. */
   readonly readers: readonly Adapter[];

@@ -80,11 +80,8 @@ function withoutPersonalFiles(reader: FileReader, tree: ProjectTree) {
   return { reader: { ...reader, read }, personal };
 }
 
-interface Arrangement {
-  readonly targets: readonly FileTarget[];
+interface Arrangement extends HarmlessTargets {
   readonly dropped: readonly FileTarget[];
-  readonly faults: readonly LoadFault[];
-  readonly notes: readonly LoadNote[];
   readonly servedBy: ReadonlyMap<string, string>;
 }
 

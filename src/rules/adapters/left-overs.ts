@@ -72,16 +72,10 @@ export interface LeftOverOptions extends FilePlanOptions {
 export async function listLeftOvers(options: LeftOverOptions, planned: readonly FileTarget[]): Promise<LeftOver[]> {
   const { adapters, standing, packs, standingPacks = packs, places, everyAdapter, tree } = options;
   const isOther = standingPacks.length > 0 && (standingPacks !== packs || standing !== adapters);
-  const kept = isOther
-    ? (await planFiles(standing, { ...options, packs: standingPacks, served: listStanding(options) })).files
-    : [];
+  const served = options.served && { run: options.served.standing, standing: options.served.standing };
+  const kept = isOther ? (await planFiles(standing, { ...options, packs: standingPacks, served })).files : [];
   const wanted = [...planned, ...kept];
   return findLeftOvers({ known: everyAdapter, wanted, places, tree, packs: [...packs, ...standingPacks] });
-}
-
-/** Returns what planning for the configuration needs instead of what this run has. */
-function listStanding({ served }: LeftOverOptions): FilePlanOptions["served"] {
-  return served && { run: served.standing, standing: served.standing };
 }
 
 async function findLeftOvers(options: SearchOptions): Promise<LeftOver[]> {

@@ -7,10 +7,10 @@ import type { Adapter } from "../adapters/adapter.ts";
 import {
   chooseSettings,
   type DraftOptions,
+  type DraftSettings,
   draftBody,
   emptyDraft,
   type FileDraft,
-  type Settings,
 } from "../adapters/draft-file.ts";
 import {
   changeTarget,
@@ -24,7 +24,7 @@ import {
 import { mayReach, renderContext } from "../packs/index.ts";
 
 /** `text` is the text for the clipboard. */
-export interface ClipResult extends Settings, Omit<FileDraft, "file" | "state"> {
+export interface ClipResult extends DraftSettings, Omit<FileDraft, "file" | "state"> {
   readonly adapter: Adapter;
   /** The change of the file with the whole text. */
   readonly change?: FileChange;

@@ -15,15 +15,8 @@ export function toPlainProse(markdown: string): string {
   return writer.finish();
 }
 
-interface ProseWriter {
-  addText(line: string): void;
-  addComment(line: string): void;
-  addCode(line: string): void;
-  finish(): string;
-}
-
 /** Collects the lines of one paragraph, since emphasis may span them. Ends the paragraph where Markdown does. */
-function createProseWriter(): ProseWriter {
+function createProseWriter() {
   const output: string[] = [];
   let paragraph = "";
   let afterEmpty = false;
@@ -47,7 +40,7 @@ function createProseWriter(): ProseWriter {
     write(text);
   };
   return {
-    addText(line) {
+    addText(line: string) {
       const isIndentedCode = /^(?: {4}|\t)\s*\S/.test(line) && paragraph === "" && !inItem;
       if (/^\s*$/.test(line) || isIndentedCode) return writeAlone(line);
       if (/^\s*\|/.test(line)) return writeAlone(withoutComments(line));
@@ -61,12 +54,12 @@ function createProseWriter(): ProseWriter {
       inItem = startsItem || (inItem && /^\s/.test(line)) || (inItem && paragraph !== "");
       paragraph += line;
     },
-    addComment(line) {
+    addComment(line: string) {
       endParagraph();
       const end = line.indexOf("-->");
       if (end !== -1) write(stripInline(line.slice(end + 3)));
     },
-    addCode(line) {
+    addCode(line: string) {
       endParagraph();
       if (line === "") return;
       output.push(line);
@@ -134,7 +127,8 @@ function readPieces(paragraph: string): Piece[] {
     } else if (found[0] === "`") {
       const end = endOfSpan(from, found.length);
       if (end === undefined) words(found);
-      else words(spanText(paragraph.slice(from, end)));
+      // One space on each side separates ticks. It is not part of the code.
+      else words(paragraph.slice(from, end).replace(/^ (.*[^ ].*) $/s, "$1"));
       if (end !== undefined) from = end + found.length;
     } else if (found[0] === "*" || found[0] === "_") {
       pieces.push(runOfMarks(paragraph, start, found));
@@ -162,11 +156,6 @@ function createSpanSearch(paragraph: string): (from: number, length: number) => 
     read.set(length, next);
     return places[next];
   };
-}
-
-/** One space on each side separates ticks. It is not part of the code. */
-function spanText(code: string): string {
-  return /^ .*[^ ].* $/s.test(code) ? code.slice(1, -1) : code;
 }
 
 /** Follows CommonMark's flanking rules. An underscore inside a word is a letter. */

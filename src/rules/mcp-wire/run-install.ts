@@ -4,7 +4,6 @@ import type { ContextError } from "../../core/errors.ts";
 import {
   createDiff,
   type Environment,
-  type FileChange,
   homeDirectory,
   loadConfig,
   noteLeftOut,
@@ -103,7 +102,8 @@ async function reportsOf(
   const diffOf = dryRun ? await createDiff(shown) : () => "";
   return results.map(({ adapters, path, next, change, problem }) => {
     const diff = change === undefined ? "" : diffOf(change);
-    const status = change === undefined ? "failed" : statusOf(change, changed);
+    const written = change?.after === undefined ? "deleted" : changed;
+    const status = change === undefined ? "failed" : change.before === change.after ? "current" : written;
     return {
       tools: adapters.map(({ id }) => id),
       path: shown(path),
@@ -117,8 +117,3 @@ async function reportsOf(
 }
 
 type Changed = "added" | "wrapped" | "restored";
-
-function statusOf({ before, after }: FileChange, changed: Changed): InstallReport["status"] {
-  if (before === after) return "current";
-  return after === undefined ? "deleted" : changed;
-}

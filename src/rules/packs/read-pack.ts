@@ -135,11 +135,9 @@ export interface PackFile {
 
 export type SampleEntry = Pick<Sample, "label"> & Partial<Sample>;
 export type KnownErrorEntry = Pick<KnownError, "pattern"> & Partial<KnownError>;
-type LearningEntry = Pick<Learning, "slug"> & Partial<Learning>;
-
 export interface LearningFile {
   readonly profile_filters?: object | undefined;
-  readonly journeys?: readonly LearningEntry[] | undefined;
+  readonly journeys?: readonly (Pick<Learning, "slug"> & Partial<Learning>)[] | undefined;
 }
 
 export interface ProfileFile {

@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+import { createCounter } from "../../core/tokens/index.ts";
+import { listFieldKinds, readShape } from "./changing-fields.ts";
+import { createIntake } from "./intake.ts";
+
+test.each([
+  ["✔ parses a list (1.234ms)", "✔ parses a list (27.5ms)", "durations"],
+  ["    ✓ parses a list (12 ms)", "    ✓ parses a list", "durations"],
+  ["      duration_ms: 75.613929", "      duration_ms: 8.1", "durations"],
+  ["--- PASS: TestList (0.00s)", "--- PASS: TestList (1.32s)", "durations"],
+  ["2026-11-19T03:40:11.123Z INFO ready", "2026-11-20T10:00:00.001Z INFO ready", "times"],
+  ["[03:40:11] ready", "[23:59:59] ready", "times"],
+  ["Nov 19 03:40:11 host ready", "Nov 12 23:00:00 host ready", "times"],
+  ["started request_id=8f3a11 for a user", "started request_id=77aa for a user", "ids"],
+  ["at 0x7ffd1234 in main", "at 0x7ffdabcd in main", "ids"],
+  ["job 1b4e28ba-2fa1-11d2-883f-0016d3cca427 ended", "job 9d2a28ba-2fa1-11d2-883f-b9a761bde3fb ended", "ids"],
+  ["ok 12 - parses", "ok 13 - parses", "counters"],
+  ["sshd[812]: ready", "sshd[77]: ready", "counters"],
+  [
+    "\u001b[32m✓\u001b[39m a\u001b[32m 4\u001b[2mms\u001b[22m",
+    "\u001b[32m✓\u001b[39m a\u001b[33m 300\u001b[2mms\u001b[22m",
+    "durations",
+  ],
+])("%j and %j are alike but for %s", (one, other, kind) => {
+  expect(readShape(one)).toBe(readShape(other));
+  expect(listFieldKinds([one, other])).toContain(kind);
+});
+
+test.each([
+  ["listening on port 8080", "listening on port 8081"],
+  ["Tests  12 passed", "Tests  13 passed"],
+  ["src/a.ts:12:40 error", "src/a.ts:12:41 error"],
+  ["version 1.2.3", "version 1.2.4"],
+  ["released on 2026-11-19", "released on 2026-11-20"],
+  [`commit ${"8f3a1b2c4d".repeat(4)}`, `commit ${"9f3a1b2c4d".repeat(4)}`],
+  ["8f3a1b2 Repair the build", "9f3a1b2 Repair the build"],
+  ["const limit = 30;", "const limit = 31;"],
+  ["status=200", "status=500"],
+  ["processed 1,200 records", "processed 1,300 records"],
+])("%j and %j are different lines", (one, other) => {
+  expect(readShape(one)).not.toBe(readShape(other));
+});
+
+const counter = await createCounter("estimate:claude-5");
+const run = (text: string) => ({ tool: "Bash", input: { command: "npm test" }, text });
+const testRun = (speed: number, failing?: number) =>
+  Array.from({ length: 80 }, (_, n) =>
+    n === failing
+      ? `✕ reads the value number ${n} (${(n * speed) % 97} ms)\n  Error: it is ${speed}`
+      : `✓ reads the value number ${n} (${(n * speed) % 97} ms)`,
+  ).join("\n");
+
+test("a second run of tests is one note, and a failure is shown as it is", async () => {
+  const intake = await createIntake({ counter, sessionId: "s" });
+  const first = await intake.admit(run(testRun(7)));
+  const again = await intake.admit(run(testRun(11)));
+  expect(again.text.replace(/[a-z2-7]{4}(?=[: ])/g, "mark").split("\n")[1]).toBe("[mark 1-80, but for durations]");
+  expect(again.tokens).toBeLessThan(first.tokens * 0.15);
+  expect(await intake.recall(again.id ?? "")).toBe(testRun(11));
+  const failed = await intake.admit(run(testRun(13, 40)));
+  expect(failed.text).toContain("✕ reads the value number 40 (35 ms)\n  Error: it is 13\n");
+  const repeated = await intake.admit({ ...run(testRun(17, 40).replace("it is 17", "it is 13")), tool: "bash" });
+  expect(repeated.text).toMatch(/repeated 42:\]\n {2}Error: it is 13\n/);
+});
+
+test("a few changed durations in a text that is otherwise the same are shown", async () => {
+  const intake = await createIntake({ counter, sessionId: "s" });
+  const settings = (timeout: number) =>
+    Array.from(
+      { length: 60 },
+      (_, n) => `setting${n}: the value of ${n}${n % 20 === 10 ? ` is ${timeout}s` : ""}`,
+    ).join("\n");
+  await intake.admit(run(settings(30)));
+  const { edit, text } = await intake.admit(run(settings(45)));
+  expect(edit).toBe("delta");
+  expect(text).not.toContain("but for");
+  for (const n of [10, 30, 50]) expect(text).toContain(`setting${n}: the value of ${n} is 45s`);
+});
+
+test("numbers in files always count", async () => {
+  const intake = await createIntake({ counter, sessionId: "s" });
+  const read = (text: string) => intake.admit({ tool: "Read", input: { file_path: "test.log" }, text });
+  await read(testRun(7));
+  expect((await read(testRun(11))).edit).toBe("none");
+});
