@@ -72,7 +72,7 @@ test("reads what a transcript has more since the last run, also a line that was 
   // A few new lines are read again each time. The index is written when they have become many.
   transcripts.add("s1", `${JSON.stringify({ type: "user", message: { content: "x".repeat(70_000) } })}\n`);
   expect(await statusOf(statusInput())).toMatchObject({ session: { usd: expect.closeTo(0.6, 6) } });
-  const index = join(sandbox.home, ".local/state/plimsoll/recordings/recent-1.jsonl");
+  const index = join(sandbox.home, ".local/state/plimsoll/recordings/recent-2.jsonl");
   expect(statSync(index).mode & 0o777).toBe(0o600);
   const [head = "", entry = ""] = readFileSync(index, "utf8").split("\n");
   const known = JSON.parse(entry);

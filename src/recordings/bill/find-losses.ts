@@ -117,7 +117,7 @@ export function* comparePairs({ calls }: BilledSession): Generator<CallPair> {
 }
 
 /** How long the entries of a conversation live: the shortest lifetime that was written since all of them were lost. */
-export interface Lifetime {
+interface Lifetime {
   readonly has5m: boolean;
   readonly has1h: boolean;
 }
