@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type Allow, allowLevels } from "../../host/index.ts";
 import type { ContentProblem } from "../../rules/index.ts";
 import { agentPresets } from "../agent/index.ts";
-import { gates, type Nebula, type Phase, type Reviewer, readTime, type ScopePolicy } from "./nebula.ts";
+import { gates, type Nebula, type Phase, type Reviewer, readDuration, type ScopePolicy } from "./nebula.ts";
 import {
   type PartOf,
   parseTomlDocument,
@@ -172,7 +172,7 @@ export async function parseManifest(text: string, file: string): Promise<Manifes
       allow: execution.allow,
       maxBudgetUsd: execution.max_budget_usd || undefined,
       check: execution.check,
-      checkTimeoutMs: readTime(execution.check_timeout),
+      checkTimeoutMs: readDuration(execution.check_timeout),
       scopePolicy: execution.scope_policy,
       maxReviewCycles: execution.max_review_cycles,
       reviewer: execution.reviewer,

@@ -23,7 +23,7 @@ import { openGit, snapshotTree } from "./open-git.ts";
 import { type FabricBlocks, followUpPrompt, type PhasePrompt, parseFabricBlock, phasePrompt } from "./phase-prompt.ts";
 import type { End } from "./record-changes.ts";
 import {
-  describeFailure,
+  explainFailure,
   holdPhase,
   isOurs,
   ownedRecord,
@@ -240,7 +240,7 @@ async function endAttempt(phase: Phase, end: AttemptEnd, application: Applicatio
   }
   if (end.feedback) return refuseWork(phase, end, application);
   const outcome = end.verdict ?? end.outcome;
-  return recordFailure(phase, { ...end, outcome, error: describeFailure(end) }, application);
+  return recordFailure(phase, { ...end, outcome, error: explainFailure(end) }, application);
 }
 
 /** Starts another attempt that is told what is wrong, or fails the phase if it had all of its attempts. */
