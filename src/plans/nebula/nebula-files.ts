@@ -257,7 +257,10 @@ export async function parsePhaseFile(text: string, file: string): Promise<PhaseD
     file,
     keys,
     body,
-    problems: [...problems, ...checkId(keys.id, lineOf)].map((problem) => ({ file, ...problem })),
+    problems: [...problems, ...checkId(keys.id, lineOf), ...checkReach(keys.scope, lineOf)].map((problem) => ({
+      file,
+      ...problem,
+    })),
     agentSettings: pickAgentSettings(keys, { file, lineOf }),
     limits: pickSettings(keys, ["max_budget_usd"], { file, lineOf }),
     lineOf,
@@ -269,6 +272,15 @@ function checkId(id: string | undefined, lineOf: PhaseDraft["lineOf"]): Omit<Con
   if (id === undefined || /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(id)) return [];
   const message = `id ${JSON.stringify(id)} cannot name a file: use at most 100 letters A-Z, digits, dots, dashes and underscores, a letter or digit first`;
   return [{ line: lineOf(["id"]), severity: "error", rule: "invalid-id", message }];
+}
+
+/** Warns about a scope that leads out of the folder: no change in it is ever found, so the phase stays unchanged. */
+function checkReach(scope: readonly string[] = [], lineOf: PhaseDraft["lineOf"]): Omit<ContentProblem, "file">[] {
+  return scope.flatMap((pattern, index) => {
+    if (!/^(?:\.?\/)*\.\.(?:\/|$)/.test(pattern)) return [];
+    const message = `scope ${JSON.stringify(pattern)} leads out of the folder, where no change counts`;
+    return [{ line: lineOf(["scope", index]), severity: "warning" as const, rule: "never-completes", message }];
+  });
 }
 
 /** A setting of a nebula's files about agents: command, model, folder or permissions. */
