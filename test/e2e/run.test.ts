@@ -49,7 +49,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Prints what Claude Code prints with --output-format=json. */
+/** Prints the last event of Claude Code. */
 const claudeProgram = (changes: object, act = "") =>
   `cat >prompt\n${act}\ncat <<'END'\n${JSON.stringify({ type: "result", result: "Done.", total_cost_usd: 0.25, usage: { input_tokens: 1000, output_tokens: 20 }, permission_denials: [], ...changes })}\nEND`;
 
@@ -105,9 +105,9 @@ test("a configuration names the agent, its model, what it may do and more words,
   writeFileSync(join(sandbox.home, ".config/plimsoll/config.yaml"), config);
   const reading = "--permission-mode=default '--disallowedTools=Edit(**),Write(**),NotebookEdit(**)'";
   const words = "--allowedTools 'Bash(npm test:*)'";
-  expect(await line()).toBe(`claude -p --output-format=json ${reading} --model=opus ${words}`);
+  expect(await line()).toBe(`claude -p --verbose --output-format=stream-json ${reading} --model=opus ${words}`);
   expect(await line("--allow", "edit", "--model", "sonnet")).toBe(
-    `claude -p --output-format=json --permission-mode=acceptEdits --model=sonnet ${words}`,
+    `claude -p --verbose --output-format=stream-json --permission-mode=acceptEdits --model=sonnet ${words}`,
   );
   // What is meant for one agent is not for another.
   expect(await line("--agent", "pi")).toBe("pi -p --tools read,grep,find,ls");
