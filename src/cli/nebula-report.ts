@@ -167,13 +167,16 @@ export function showWaves(
     const size = `${countNoun(nebula.phases.length, "phase")} in ${countNoun(waves.length, "wave")}`;
     const summary = `${printable(nebula.name)}: ${size}, ${formatNumber(total)} tokens of tasks by ${counter.name}`;
     if (nebula.phases.length === 0) return summary;
-    const [header = "", ...lines] = renderWaves(waves, tokens);
-    return [style.dim(header), ...lines, "", summary, "", ...renderPhaseRuns(runs, nebula)].join("\n");
+    return [...renderWaves(waves, tokens, style), "", summary, "", ...renderPhaseRuns(runs, nebula)].join("\n");
   };
   return { json, mermaid: () => renderMermaid(waves), text: renderText };
 }
 
-function renderWaves(waves: readonly (readonly Phase[])[], tokens: ReadonlyMap<string, number>): string[] {
+function renderWaves(
+  waves: readonly (readonly Phase[])[],
+  tokens: ReadonlyMap<string, number>,
+  style: Style,
+): string[] {
   const rows = waves.flatMap((wave, index) =>
     wave.map(({ id, title, dependsOn, gate, scope }) => [
       String(index + 1),
@@ -185,10 +188,8 @@ function renderWaves(waves: readonly (readonly Phase[])[], tokens: ReadonlyMap<s
       renderFirst(scope),
     ]),
   );
-  return renderTable(
-    [["wave", "id", "title", "depends on", "gate", "tokens", "scope"], ...rows],
-    ["right", "left", "left", "left", "left", "right", "left"],
-  );
+  const headings = ["wave", "id", "title", "depends on", "gate", "tokens", "scope"];
+  return renderTable([headings, ...rows], ["right", "left", "left", "left", "left", "right", "left"], style);
 }
 
 /** How many patterns the table shows; the JSON has all. */

@@ -33,7 +33,14 @@ import {
   storedKey,
 } from "../../plans/nebula/index.ts";
 import { agentFor, agentOptions, applySettings, contextOptions, folderArgument } from "../agent-options.ts";
-import { type Call, type Command, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
+import {
+  type Call,
+  type Command,
+  type CommandGroup,
+  type CommandResult,
+  defineCommand,
+  subcommand,
+} from "../command.ts";
 import { layerName, missing } from "../context-notes.ts";
 import { describeFailure, duration, renderApplyReport, renderPhaseRuns, showWaves } from "../nebula-report.ts";
 import { renderProblems } from "../render-problems.ts";
@@ -41,46 +48,20 @@ import { counterOptions, storeOptions } from "../shared-options.ts";
 
 export const nebulaCommand: CommandGroup = {
   subcommands: [
-    {
-      name: "init",
-      summary: "write a small nebula to start from",
-      load: async () => initCommand,
-    },
-    {
-      name: "generate",
-      summary: "let an agent write a nebula from a sentence, and check it",
-      load: async () => (await import("./nebula-generate.ts")).generateCommand,
-    },
-    {
-      name: "validate",
-      summary: "find mistakes in nebula.toml and the phase files",
-      load: async () => validateCommand,
-    },
-    {
-      name: "show",
-      summary: "show the phases in waves: a wave is what can run together",
-      load: async () => showCommand,
-    },
-    {
-      name: "apply",
-      summary: "run the phases with an agent, each after the phases it depends on",
-      load: async () => (await import("./nebula-apply.ts")).applyCommand,
-    },
-    {
-      name: "status",
-      summary: "show the state of the last run, or the answer of a phase",
-      load: async () => statusCommand,
-    },
-    {
-      name: "prompt",
-      summary: "print what the agent of a phase would read",
-      load: async () => promptCommand,
-    },
-    {
-      name: "logs",
-      summary: "print what the agent of a phase has said and done",
-      load: async () => (await import("./nebula-logs.ts")).logsCommand,
-    },
+    subcommand("init", "write a small nebula to start from", () => initCommand),
+    subcommand("generate", "let an agent write a nebula from a sentence, and check it", () =>
+      import("./nebula-generate.ts").then((module) => module.generateCommand),
+    ),
+    subcommand("validate", "find mistakes in nebula.toml and the phase files", () => validateCommand),
+    subcommand("show", "show the phases in waves: a wave is what can run together", () => showCommand),
+    subcommand("apply", "run the phases with an agent, each after the phases it depends on", () =>
+      import("./nebula-apply.ts").then((module) => module.applyCommand),
+    ),
+    subcommand("status", "show the state of the last run, or the answer of a phase", () => statusCommand),
+    subcommand("prompt", "print what the agent of a phase would read", () => promptCommand),
+    subcommand("logs", "print what the agent of a phase has said and done", () =>
+      import("./nebula-logs.ts").then((module) => module.logsCommand),
+    ),
   ],
   examples: [
     { line: "plimsoll nebula init plan", meaning: "start a nebula in the folder plan" },

@@ -113,7 +113,11 @@ of the agent's models, or else bytes/4.`,
   },
 });
 
-function showPrompt({ text, tokens, context }: Prompt, agent: ChosenAgent, call: RunCall): CommandResult {
+function showPrompt(
+  { text, tokens, context }: Awaited<ReturnType<typeof buildPrompt>>,
+  agent: ChosenAgent,
+  call: RunCall,
+): CommandResult {
   const [command, permissions] = [agent.line(), agent.permissions()];
   for (const line of notesOnContext(context, { evenIfWhole: true })) call.output.note(line);
   const shown = command === null ? "(no agent chosen, use --agent)" : printable(command);
@@ -123,8 +127,6 @@ function showPrompt({ text, tokens, context }: Prompt, agent: ChosenAgent, call:
 }
 
 type RunCall = Call<OptionValues<typeof runOptions>>;
-
-type Prompt = Awaited<ReturnType<typeof buildPrompt>>;
 
 /** Returns the composed context with a separator and the task, which is never cut, and the tokens of it all. */
 async function buildPrompt(call: RunCall, agent: ChosenAgent) {

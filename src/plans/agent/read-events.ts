@@ -193,12 +193,16 @@ function endClaude(event: Fields, facts: Facts): AgentLine[] {
   const { result, subtype, errors, permission_denials: denials } = event;
   const text = typeof result === "string" ? result : "";
   const reported = [errors].flat().map((each) => (typeof each === "string" ? each : ""));
-  const failure = [...reported, text, String(subtype)].find((each) => each !== "") ?? "";
+  // Claude Code ends such a run with 0 and an empty answer (2.1.327).
+  const isStopped = event.terminal_reason === "hook_stopped";
+  const stopped = isStopped ? 'a hook stopped it. If it was the spend guard, "plimsoll guard" says why' : "";
+  const failure = [stopped, ...reported, text, String(subtype)].find((each) => each !== "") ?? "";
   facts.answer = text;
   facts.isOverBudget = subtype === "error_max_budget_usd";
   facts.usage = readUsage(event.usage);
   facts.costUsd = isAmount(event.total_cost_usd) ? event.total_cost_usd : undefined;
-  facts.failure = event.is_error === true || facts.isOverBudget ? shorten(failure, maxCharacters) : undefined;
+  const hasFailed = event.is_error === true || facts.isOverBudget || isStopped;
+  facts.failure = hasFailed ? shorten(failure, maxCharacters) : undefined;
   for (const denial of objects(denials))
     facts.denials.add(describeCall(denial.tool_name ?? "a tool", denial.tool_input));
   return facts.failure === undefined ? [] : trouble(facts.failure);
