@@ -187,7 +187,7 @@ describe("worktrees", () => {
     const run = await apply(["--worktrees", "--max-workers", "4"], act);
     expect(run.code).toBe(1);
     expect(run.stderr).toMatch(
-      /two: running → failed .*could not be merged into nebula\/plan: they conflict in shared\./,
+      /two: running → conflict .*could not be merged into nebula\/plan: they conflict in shared\./,
     );
     expect(run.stdout).toMatch(/^last +blocked/m);
     expect(git("show", "nebula/plan:shared")).toBe("one\n");
