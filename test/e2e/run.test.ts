@@ -169,7 +169,7 @@ test("an agent gets the project's snapshot and the task on its stdin, and its an
   expect(stdout).toContain("shop");
   expect(stdout).toContain("cart.ts");
   expect(stdout).toContain("Reviews take a day.");
-  expect(stdout).toMatch(/\n\n---\n\nAdd a coupon$/);
+  expect(stdout).toMatch(/\n\n---\n\nAdd a coupon\n$/);
 });
 
 test("a model is named to the agent", async () => {
