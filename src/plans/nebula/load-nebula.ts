@@ -5,7 +5,7 @@ import { compareText } from "../../core/text/index.ts";
 import { homeDirectory, projectRoot, readForeignText } from "../../host/index.ts";
 import type { ContentProblem } from "../../rules/index.ts";
 import { explainOption } from "../agent/index.ts";
-import { type DependencyGraph, type Execution, type Nebula, type Phase, readTime } from "./nebula.ts";
+import { type DependencyGraph, type Execution, type Nebula, type Phase, readDuration } from "./nebula.ts";
 import type { AgentSetting, Manifest, PhaseDraft } from "./nebula-files.ts";
 
 /** A nebula as read from its folder, with the problems that were found. */
@@ -179,7 +179,7 @@ function readLoop(
 ): Pick<Phase, "check" | "checkTimeoutMs" | "scopePolicy" | "maxReviewCycles" | "reviewer"> {
   return {
     check: keys.check ?? execution.check,
-    checkTimeoutMs: readTime(keys.check_timeout) ?? execution.checkTimeoutMs,
+    checkTimeoutMs: readDuration(keys.check_timeout) ?? execution.checkTimeoutMs,
     scopePolicy: keys.scope_policy ?? execution.scopePolicy,
     maxReviewCycles: keys.max_review_cycles ?? execution.maxReviewCycles,
     reviewer: keys.reviewer ?? execution.reviewer,

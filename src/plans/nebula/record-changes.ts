@@ -155,7 +155,7 @@ function defined<Value extends object>(value: Value): Partial<Value> {
 }
 
 /** How an attempt can end that ended by itself and does not count. */
-export const rejections: readonly string[] = [
+const rejections: readonly string[] = [
   "denied",
   "unchanged",
   "over_budget",

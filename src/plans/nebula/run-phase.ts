@@ -23,7 +23,7 @@ import { openGit, snapshotTree } from "./open-git.ts";
 import { type FabricBlocks, followUpPrompt, type PhasePrompt, parseFabricBlock, phasePrompt } from "./phase-prompt.ts";
 import type { End } from "./record-changes.ts";
 import {
-  describeFailure,
+  explainFailure,
   holdPhase,
   isOurs,
   ownedRecord,
@@ -240,7 +240,7 @@ async function endAttempt(phase: Phase, end: AttemptEnd, application: Applicatio
   }
   if (end.feedback) return refuseWork(phase, end, application);
   const outcome = end.verdict ?? end.outcome;
-  return recordFailure(phase, { ...end, outcome, error: describeFailure(end) }, application);
+  return recordFailure(phase, { ...end, outcome, error: explainFailure(end) }, application);
 }
 
 /** Starts another attempt that is told what is wrong, or fails the phase if it had all of its attempts. */
@@ -389,11 +389,14 @@ async function recordCompleted(phase: Phase, end: Answered, application: Applica
 /** Lets the agent resolve a conflict with the work of others, or a person if that is not possible. */
 async function refuseMerge(phase: Phase, end: AttemptEnd, application: Application): Promise<void> {
   const { cycles = 1 } = runOf((await application.record.read())!, phase.id) ?? {};
-  const canTry = cycles < (phase.maxReviewCycles || defaultCycles) && application.options.allow(phase) !== "read";
+  const isConflict = /\bconflict in /.test(end.error ?? "");
+  const isLeft = cycles < (phase.maxReviewCycles || defaultCycles);
+  const canTry = isConflict && isLeft && application.options.allow(phase) !== "read";
   const taken = canTry ? await application.worktrees?.takeIn(phase).catch(() => undefined) : undefined;
   if (taken === undefined) {
     const awaits = application.worktrees === undefined ? undefined : ("merge" as const);
-    return recordFailure(phase, { ...end, outcome: "conflict", awaits }, application);
+    const outcome = isConflict ? "conflict" : "failed";
+    return recordFailure(phase, { ...end, outcome, awaits }, application);
   }
   const feedback = `Other work has been merged meanwhile, and it conflicts with yours. It is now in your folder.\n\nConflict in: ${taken.join(", ")}\n\nEdit each of these files so that both changes have their effect, and remove the marks (<<<<<<<, =======, >>>>>>>). Use no git commands.`;
   return continuePhase(phase, { ...end, verdict: "conflict", feedback }, application);
