@@ -35,13 +35,19 @@ const failures = [];
 let conversation;
 let play;
 /** Gives the new results to the play and returns the calls that it asks for. */
-function follow({ text, results, tools }) {
+function follow({ body, results, tools }) {
   play.tools ??= tools;
-  if (compactionPrompts.test(text)) {
+  const messages = body.messages ?? body.input ?? body.contents ?? [];
+  if (compactionPrompts.test(JSON.stringify(messages.at(-1)))) {
     play.compactions += 1;
+    play.isCompacting = true;
     return { text: "<summary>The files were read.</summary>" };
   }
-  if (results.length < play.seen) play.seen = 0;
+  if (results.length < play.seen) {
+    play.compactions += play.isCompacting ? 0 : 1;
+    play.seen = 0;
+  }
+  play.isCompacting = false;
   const fresh = results.slice(play.seen);
   play.seen = results.length;
   // A compaction may take results away before the model has seen them. Then it asks again.
@@ -58,9 +64,8 @@ function follow({ text, results, tools }) {
   };
 }
 
-/** What the clients ask when they shorten their history. */
-const compactionPrompts =
-  /create a detailed summary of the conversation|CONTEXT CHECKPOINT COMPACTION|<state_snapshot>|detailed prompt for continuing our conversation|anchored summary/i;
+/** What claude and codex ask when they shorten their history. The others ask without tools. */
+const compactionPrompts = /create a detailed summary of the conversation|CONTEXT CHECKPOINT COMPACTION/i;
 
 async function accept(choice) {
   const [name, part] = choice.split(":");
@@ -308,7 +313,7 @@ async function acceptRoom(name) {
   const counts = reads.map(({ pages }) => pages);
   const after = reads.filter(({ compactions }, index) => compactions > (reads[index - 1]?.compactions ?? 0));
   check(
-    after.length > 0 && after.every(({ pages }) => pages <= counts[0]) && Math.max(...counts) > counts[0],
+    after.length > 0 && Math.max(...counts) <= counts[0],
     `${name}: with --total 100000, reads took ${counts.join(",")} calls; after compactions ${after.map(({ pages }) => pages).join(",")}`,
     reads,
   );

@@ -343,7 +343,7 @@ function shortenSchema({ properties, required }: ToolSchema["inputSchema"]): obj
   const unlisted = ["budget", "max_files", "max_results", "max_size", "max_line_length", "start_column", "encoding"];
   const listed = Object.entries(properties).filter(([name]) => !unlisted.includes(name));
   // Parameters whose names say everything.
-  const plain = "offset start_line end_line path case_sensitive include_hidden is_regex until staged".split(" ");
+  const plain = "offset start_line end_line path include_hidden is_regex until staged".split(" ");
   const short = listed.map(([name, { type, enum: choices, description }]: [string, JsonProperty]) => [
     name,
     { ...(choices ? { enum: choices } : { type }), ...(plain.includes(name) ? {} : { description }) },
