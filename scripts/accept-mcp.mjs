@@ -434,7 +434,8 @@ const clients = {
     shortenWindow: ({ home }) => {
       const file = join(home, ".config/opencode/opencode.json");
       const settings = JSON.parse(readFileSync(file, "utf8"));
-      const limit = { context: 130_000, output: 8_000 };
+      // Wide enough for the whole conversation: with the scripted model, opencode 1.18 stops at its compaction.
+      const limit = { context: 1_000_000, output: 8_000 };
       settings.provider.scripted.models = { "claude-sonnet-4-5": { limit } };
       writeFileSync(file, JSON.stringify(settings));
     },
