@@ -41,7 +41,7 @@ try {
   }
 } finally {
   // A client may still write its last lines.
-  rmSync(root, { recursive: true, force: true, maxRetries: 10 });
+  rmSync(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
 }
 console.log(failures.length === 0 ? "\nAll checks passed." : `\n${failures.length} failed:\n${failures.join("\n")}`);
 process.exitCode = failures.length === 0 ? 0 : 1;

@@ -260,6 +260,7 @@ test("every command has its help frozen", async () => {
     "audit",
     "count",
     "trim",
+    "serve",
     "validate",
     "replay",
     "bill",

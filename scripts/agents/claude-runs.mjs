@@ -1,7 +1,7 @@
 /** Runs of the real Claude Code with the plugin: a HOME, a project and a scripted model for each. */
 import { execFile, execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { startProvider } from "../provider/provider.mjs";
 import { modelOf, prepareClient } from "./clients.mjs";
 
@@ -39,12 +39,8 @@ export function run({ plimsoll, project, env }, args) {
 
 /** Runs the client with a model that makes these calls, one turn each. Returns the results in the last request. */
 export async function converse(place, { turns, decide, allowed = "Read Bash Grep Glob Edit", args = [], env = {} }) {
-  const follow = ({ step, text }) => {
-    const turn = turns[step - (place.steps ?? 0)];
-    const calls = typeof turn === "function" ? turn(text) : turn;
-    return calls === undefined ? { text: "Done." } : { text: "Working.", calls: [calls].flat() };
-  };
-  const model = await startProvider({ title: "A task", answer: decide ?? follow, now: () => performance.now() });
+  const answer = decide ?? follow(turns, place.steps);
+  const model = await startProvider({ title: "A task", answer, now: () => performance.now() });
   const started = performance.now();
   const words = [
     "-p",
@@ -58,7 +54,7 @@ export async function converse(place, { turns, decide, allowed = "Read Bash Grep
     ...args,
   ];
   const options = {
-    ...{ cwd: place.project, timeout: 240_000, maxBuffer: 100_000_000 },
+    ...{ cwd: place.project, timeout: place.timeoutMs ?? 240_000, maxBuffer: 100_000_000 },
     env: { ...place.env, ANTHROPIC_BASE_URL: model.url, ...env },
   };
   const end = await new Promise((settle) => {
@@ -76,6 +72,57 @@ export async function converse(place, { turns, decide, allowed = "Read Bash Grep
     requests: main,
     results: resultsIn(last?.body),
     json: parse(end.stdout),
+  };
+}
+
+/** Starts the client in a terminal of tmux. `say` types a line. */
+export async function openTerminal(place, { decide, env: more = {} }) {
+  const { home, project, env } = place;
+  const state = {
+    ...{ hasCompletedOnboarding: true, customApiKeyResponses: { approved: [env.ANTHROPIC_API_KEY], rejected: [] } },
+    projects: { [project]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
+  };
+  writeFileSync(join(home, ".claude.json"), JSON.stringify(state));
+  const model = await startProvider({ title: "A task", answer: decide });
+  const vars = Object.entries({ ...env, ANTHROPIC_BASE_URL: model.url, TERM: "xterm-256color", ...more });
+  const words = vars.flatMap(([name, value]) => (value === undefined ? [] : `${name}=${value}`));
+  const terminal = (...args) => execFileSync("tmux", ["-L", basename(dirname(home)), ...args], { encoding: "utf8" });
+  const command = ["env", "-i", ...words, join(home, "bin/claude"), "--model", modelOf("claude")];
+  terminal("new-session", "-d", "-x", "150", "-y", "60", "-c", project, ...command);
+  const screen = () => terminal("capture-pane", "-p");
+  const press = (key) => terminal("send-keys", key);
+  await until(() => screen().includes("? for shortcuts"));
+  return {
+    ...{ screen, press, model },
+    async say(line) {
+      terminal("send-keys", "-l", line);
+      await until(() => screen().includes(line));
+      press("Enter");
+    },
+    requests: () => model.calls.filter(({ body }) => body.tools?.length > 0),
+    async close() {
+      terminal("kill-server");
+      await model.close();
+      // The client still writes its last lines.
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    },
+  };
+}
+
+export async function until(isTrue) {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (isTrue()) return true;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+  return false;
+}
+
+/** Answers with one call for each turn. A turn may be a function of the request's text. */
+export function follow(turns, skipped = 0) {
+  return ({ step, text }) => {
+    const turn = turns[step - skipped];
+    const calls = typeof turn === "function" ? turn(text) : turn;
+    return calls === undefined ? { text: "Done." } : { text: "Working.", calls: [calls].flat() };
   };
 }
 
@@ -98,4 +145,5 @@ function parse(text) {
 
 export const linesOf = (name, count) =>
   `${Array.from({ length: count }, (_, index) => `export const ${name}${index} = compute(${index * 7}, "${name}");`).join("\n")}\n`;
+export const bash = (command) => ({ name: "Bash", input: { command, description: "run" } });
 export const read = (file_path, more) => ({ name: "Read", input: { file_path, ...more } });

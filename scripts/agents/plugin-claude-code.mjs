@@ -1,12 +1,25 @@
 /** The plugin in the real Claude Code: both roads, every kind of edit, recall, sub-agents, compaction, failures, time. */
-import { execFileSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
-import { basename, dirname, join } from "node:path";
-import { startProvider } from "../provider/provider.mjs";
-import { converse, isMain, linesOf, open, read, recallName, resultsIn, run, write } from "./claude-runs.mjs";
-import { findClient, modelOf } from "./clients.mjs";
-import { acceptImages, acceptTrim } from "./plugin-claude-trim.mjs";
+import { join } from "node:path";
+import {
+  bash,
+  converse,
+  follow,
+  isMain,
+  linesOf,
+  open,
+  openTerminal,
+  read,
+  recallName,
+  resultsIn,
+  run,
+  until,
+  write,
+} from "./claude-runs.mjs";
+import { findClient } from "./clients.mjs";
+import { acceptGuard, acceptSilence } from "./plugin-claude-promises.mjs";
+import { acceptImages, acceptLate, acceptTrim } from "./plugin-claude-trim.mjs";
 import { acceptReader } from "./plugin-reader.mjs";
 
 const noteOf = (text) => /plimsoll recall ([a-z2-7]{16})/.exec(text)?.[1];
@@ -32,12 +45,14 @@ export async function acceptPlugin(context) {
     for (const [name, accept] of Object.entries(parts)) if (isChosen(name)) await accept({ ...context, road, check });
   }
   if (isChosen("trim")) await acceptTrim({ ...context, road: "module" });
+  if (isChosen("late")) await acceptLate({ ...context, road: "module" });
   if (isChosen("images")) await acceptImages({ ...context, road: "module" });
+  if (isChosen("guard")) await acceptGuard({ ...context, road: "module" });
+  if (isChosen("silence")) await acceptSilence({ ...context, road: "module" });
   if (isChosen("check")) await acceptCheck(context);
   if (isChosen("time")) await acceptTime(context);
 }
 
-const bash = (command) => ({ name: "Bash", input: { command, description: "run" } });
 const grep = (pattern, path) => ({ name: "Grep", input: { pattern, path, output_mode: "content", head_limit: 0 } });
 const mcp = (name) => ({ name: `mcp__files__${name}`, input: {} });
 
@@ -173,57 +188,30 @@ async function acceptRecall(context) {
 async function acceptInteractive(context) {
   const { check } = context;
   const place = await open(context, { files: { "a.ts": linesOf("value", 200) } });
-  const { home, project, env } = place;
-  const state = {
-    ...{ hasCompletedOnboarding: true, customApiKeyResponses: { approved: [env.ANTHROPIC_API_KEY], rejected: [] } },
-    projects: { [project]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
-  };
-  writeFileSync(join(home, ".claude.json"), JSON.stringify(state));
   const turns = [
-    () => read("a.ts"),
-    () => read("a.ts"),
-    () => ({ name: "ToolSearch", input: { query: `select:${recallName}` } }),
+    read("a.ts"),
+    read("a.ts"),
+    { name: "ToolSearch", input: { query: `select:${recallName}` } },
     (text) => ({ name: recallName, input: { id: noteOf(text), lines: "100-101" } }),
     (text) => bash(`plimsoll recall ${noteOf(text)} | head -1`),
   ];
-  const model = await startProvider({
-    title: "A task",
-    answer: ({ step, text }) =>
-      turns[step] === undefined ? { text: "Done." } : { text: "Working.", calls: [turns[step](text)] },
-  });
-  const vars = { ...env, ANTHROPIC_BASE_URL: model.url, TERM: "xterm-256color" };
-  const words = Object.entries(vars).map(([name, value]) => `${name}=${value}`);
-  const terminal = (...args) => execFileSync("tmux", ["-L", basename(dirname(home)), ...args], { encoding: "utf8" });
-  const command = ["env", "-i", ...words, join(home, "bin/claude"), "--model", modelOf("claude")];
-  const screen = () => terminal("capture-pane", "-p");
+  const terminal = await openTerminal(place, { decide: follow(turns) });
+  const { screen } = terminal;
   try {
-    terminal("new-session", "-d", "-x", "150", "-y", "60", "-c", project, ...command);
-    await until(() => screen().includes("? for shortcuts"));
-    terminal("send-keys", "TASK go");
-    await until(() => screen().includes("TASK go"));
-    terminal("send-keys", "Enter");
+    await terminal.say("TASK go");
     await until(() => screen().includes("requires approval"));
     const asked = screen();
-    const last = model.calls.filter(({ body }) => body.tools?.length > 0).at(-1);
-    const recalled = resultsIn(last?.body)[3] ?? "";
+    const recalled = resultsIn(terminal.requests().at(-1)?.body)[3] ?? "";
     check(recalled.includes("value99 ="), "recall by MCP runs without a question in the default mode", asked);
     check(/plimsoll recall \S+ \| head -1[\s\S]*requires approval/.test(asked), "the shell command asks", asked);
-    terminal("send-keys", "Enter");
+    terminal.press("Enter");
     await until(() => screen().includes("Done."));
-    const shell = resultsIn(model.calls.filter(({ body }) => body.tools?.length > 0).at(-1)?.body)[4];
+    const shell = resultsIn(terminal.requests().at(-1)?.body)[4];
     check(shell?.includes("value0 ="), "after a yes it prints the original", shell ?? screen());
   } catch (error) {
     check(false, `the default mode: ${error.message}`);
   } finally {
-    terminal("kill-server");
-    await model.close();
-  }
-}
-
-async function until(isTrue) {
-  for (let attempt = 0; attempt < 200; attempt++) {
-    if (isTrue()) return;
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await terminal.close();
   }
 }
 

@@ -1,7 +1,7 @@
 /** Trimmed requests in the real Claude Code: of a long conversation, of sub-agents, and where nothing can be trimmed. */
-import { rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { converse, linesOf, open, read, recallName } from "./claude-runs.mjs";
+import { converse, linesOf, open, read, recallName, run } from "./claude-runs.mjs";
 
 /** Long conversations in two processes, with a broken helper, and with the variable under which the client refuses changed
  *  requests. */
@@ -87,6 +87,60 @@ async function checkReader({ check, reader, requests }) {
   const recalled = texts.at(-1)?.split(`"name":"${recallName}"`).at(-1) ?? "";
   const isOwn = new RegExp(` ${reader}\\d+_149 = compute`).test(recalled);
   check(isOwn, `${reader}: recall returns a trimmed file`, recalled.slice(0, 500));
+}
+
+/** A conversation of 300 calls under --trim, in which our process stands still three times, six seconds each. */
+export async function acceptLate(context) {
+  const { check } = context;
+  const files = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`f${at}.ts`, linesOf(`f${at}_`, 150)]));
+  const place = await open(context, { files, install: ["--trim", "50000"] });
+  let turn = 0;
+  let stopped = 0;
+  const decide = async () => {
+    if (turn > 300) return { text: "Done." };
+    turn++;
+    if ([60, 150, 240].includes(turn)) for (const pid of helpersIn(place.project)) stop(pid);
+    // Each result is new, so only a trim makes requests smaller.
+    const command = `sed s/compute/compute${turn}/ f${turn % 30}.ts`;
+    return { text: "Working.", calls: [{ name: "Bash", input: { command, description: "run" } }] };
+  };
+  const stop = (pid) => {
+    stopped++;
+    process.kill(pid, "SIGSTOP");
+    setTimeout(() => process.kill(pid, "SIGCONT"), 6_000);
+  };
+  const env = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: undefined };
+  const { code, requests, stderr, ms } = await converse(
+    { ...place, timeoutMs: 1_200_000 },
+    { decide, env, allowed: "Bash" },
+  );
+  const texts = requests.map(({ body }) => messagesText(body));
+  const news = requests.map(({ body }) => messagesText({ messages: body.messages.slice(-2) }).length);
+  const grown = texts.flatMap((text, at) => (at > 0 && text.length > texts[at - 1].length + news[at] ? at : []));
+  const { breaks } = trimsIn(requests);
+  check(
+    code === 0 && stopped === 3 && requests.length > 300 && grown.length === 0,
+    `${requests.length} requests with ${stopped} stops of 6 s: larger than the last one plus what is new: ${grown.length}; trims: ${breaks.length}; largest ${Math.max(...texts.map(({ length }) => length))} characters; ${Math.round(ms / 1000)} s`,
+    { code, grown, stderr },
+  );
+  const status = JSON.parse(run(place, ["plugin", "status", "claude-code", "--json"]));
+  const said = status.sessions[0]?.errors?.filter((error) => error.includes("was late")) ?? [];
+  check(said.length > 0, `status says: ${said.join("; ")}`, status);
+}
+
+/** Our processes that work in a folder. */
+function helpersIn(folder) {
+  const read = (file) => {
+    try {
+      return file.endsWith("cwd") ? readlinkSync(file) : readFileSync(file, "utf8");
+    } catch {
+      return "";
+    }
+  };
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => read(`/proc/${pid}/cmdline`).includes("plugin\0serve") && read(`/proc/${pid}/cwd`) === folder)
+    .map(Number);
 }
 
 async function acceptUntrimmed(context, { files, limit, follow, reads }) {

@@ -35,5 +35,7 @@ export {
 } from "./plugins/plugin.ts";
 export { listPluginSessions, type PluginSession } from "./plugins/plugin-sessions.ts";
 export type { PruneReport } from "./prune-store.ts";
-export { guardCall, verdictOn } from "./spend/guard.ts";
+export { findClients, type SetupPart, setUpClients } from "./setup.ts";
+export { allowMore, guardCall, verdictOn } from "./spend/guard.ts";
+export { listGuardRecords, readGuardRecord } from "./spend/guard-record.ts";
 export { statusLine } from "./spend/status-line.ts";

@@ -52,6 +52,11 @@ export function loadMcpInstall(): Promise<typeof import("./mcp-wire/run-install.
   return import("./mcp-wire/run-install.ts");
 }
 
+/** Loads the editor that adds an entry to a JSON file and leaves all other bytes. */
+export async function loadJsonFormat(): Promise<import("./mcp-wire/wired-server.ts").ConfigFormat> {
+  return (await import("./mcp-wire/edit-json.ts")).jsonFormat;
+}
+
 export { injectionStatus, type TargetState } from "./adapters/status.ts";
 export { type ContentProblem, readEmbeddedContent } from "./content/load-content.ts";
 export type { LoadedTokens } from "./content/measure-loads.ts";

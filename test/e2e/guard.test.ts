@@ -2,6 +2,8 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { readEvents } from "../../src/core/store/index.ts";
+import { openStore } from "../../src/host/index.ts";
 import { answerLine, createTranscripts, type Transcripts } from "./claude-transcripts.ts";
 import { createSandbox, mainFile, type Sandbox } from "./run-plimsoll.ts";
 
@@ -65,7 +67,7 @@ test("asks from the call on at which the session reached its limit, never before
   }
   const { permissionDecisionReason: reason } = decisionOf(await askGuard());
   expect(reason).toBe(
-    "Plimsoll's spend guard: this session has spent $1.80 of $1.50 (6 answers in this session, sub-agents included, at list prices of the API; a subscription is billed differently). To continue, allow this call, or raise guard.session_usd in ~/.config/plimsoll/config.yaml.",
+    'Plimsoll\'s spend guard: this session has spent $1.80 of $1.50 (6 answers in this session, sub-agents included, at list prices of the API; a subscription is billed differently). To continue, allow this call (the next question comes at $3.30), or run "plimsoll guard allow 1.5" for $1.50 more, or raise guard.session_usd in ~/.config/plimsoll/config.yaml.',
   );
 });
 
@@ -80,15 +82,81 @@ test("adds up all sessions of the day, and denies if told so", async () => {
   const { permissionDecision, permissionDecisionReason } = decisionOf(await askGuard());
   expect(permissionDecision).toBe("deny");
   expect(permissionDecisionReason).toContain("today's sessions have spent $0.90 of $0.90");
-  expect(permissionDecisionReason).toContain("To continue, raise guard.day_usd in ");
+  expect(permissionDecisionReason).toContain(
+    'To continue, run "plimsoll guard allow 0.9" for $0.90 more, or raise guard.day_usd in ',
+  );
 });
 
-test("ends a run that nobody watches", async () => {
+test("stops a run that nobody watches before the tool, and says why in guard and in the events", async () => {
   configure("guard: { session_usd: 0.3 }\n");
   transcripts.add("s1", answerLine({ id: "a" }));
   const answer = JSON.parse(await askGuard(unattended));
-  expect(answer).toEqual({ continue: false, stopReason: expect.stringContaining("spent $0.30 of $0.30") });
+  const reason = expect.stringContaining("spent $0.30 of $0.30");
+  // The end of the run alone lets the tool run, and a refusal alone lets the agent go on.
+  expect(answer).toEqual({
+    continue: false,
+    stopReason: reason,
+    hookSpecificOutput: {
+      hookEventName: "PreToolUse",
+      permissionDecision: "deny",
+      permissionDecisionReason: reason,
+    },
+  });
+  const { stdout } = await sandbox.call(["guard"]);
+  expect(stdout).toContain("denied Bash in session s1: Plimsoll's spend guard: this session has spent $0.30 of $0.30");
+  const store = await openStore({ place: join(sandbox.home, ".local/state/plimsoll/state.db") });
+  const events = await readEvents(store);
+  await store.close();
+  expect(events).toMatchObject([
+    { kind: "guard", sessionId: "s1", numbers: { decision: "deny", tool: "Bash", session_usd: 0.3 } },
+  ]);
   expect(JSON.parse(await askGuard({ CLAUDE_CODE_ENTRYPOINT: "sdk-ts" }))).toHaveProperty("continue", false);
+});
+
+/** The line that Claude Code writes when a tool has run, or when a person said no. */
+function resultLine(callId: string, more: object = {}): string {
+  const content = [{ type: "tool_result", tool_use_id: callId, content: "ok" }];
+  return `${JSON.stringify({ type: "user", message: { role: "user", content }, ...more })}\n`;
+}
+
+function callInput(callId: string, tool = "Bash"): string {
+  return JSON.stringify({ ...JSON.parse(hookInput()), tool_use_id: callId, tool_name: tool });
+}
+
+test("asks once: after a yes the next question comes when as much as the limit was spent again", async () => {
+  configure("guard: { session_usd: 0.5 }\n");
+  transcripts.add("s1", answerLine({ id: "a" }) + answerLine({ id: "b" }));
+  const first = await askGuard(attended, callInput("c1"));
+  expect(decisionOf(first).permissionDecisionReason).toContain("the next question comes at $1.10");
+  // A call beside the first one is a question too, because nobody has answered yet.
+  expect(decisionOf(await askGuard(attended, callInput("c2"))).permissionDecision).toBe("ask");
+  transcripts.add("s1", resultLine("c2") + answerLine({ id: "c" }));
+  expect(await askGuard(attended, callInput("c3"))).toBe("");
+  transcripts.add("s1", answerLine({ id: "d" }));
+  expect(decisionOf(await askGuard(attended, callInput("c4"))).permissionDecisionReason).toContain("$1.20 of $1.10");
+  // After a no it asks again.
+  transcripts.add("s1", resultLine("c4", { toolUseResult: "User rejected tool use" }) + answerLine({ id: "e" }));
+  expect(decisionOf(await askGuard(attended, callInput("c5"))).permissionDecision).toBe("ask");
+});
+
+test("a person can allow more dollars for the session that was stopped last", async () => {
+  configure("guard: { session_usd: 0.5, day_usd: 0.6, on_limit: deny }\n");
+  expect(await sandbox.call(["guard", "allow", "5"])).toMatchObject({ code: 2 });
+  transcripts.add("s1", answerLine({ id: "a" }) + answerLine({ id: "b" }));
+  expect(decisionOf(await askGuard(attended, callInput("c1", "Read"))).permissionDecision).toBe("deny");
+  expect((await sandbox.call(["guard", "allow", "lots"])).code).toBe(2);
+  const { stdout } = await sandbox.call(["guard", "allow", "0.25"]);
+  expect(stdout).toBe("session s1 may go on: session up to $0.85, day up to $0.85\n");
+  expect(await askGuard(attended, callInput("c2"))).toBe("");
+  transcripts.add("s1", answerLine({ id: "c" }));
+  expect(decisionOf(await askGuard(attended, callInput("c3"))).permissionDecisionReason).toContain("$0.90 of $0.85");
+});
+
+test("shows the reason beside a question whose dialog leaves it out", async () => {
+  configure("guard: { session_usd: 0.3 }\n");
+  transcripts.add("s1", answerLine({ id: "a" }));
+  expect(JSON.parse(await askGuard(attended, callInput("c1", "Read")))).toHaveProperty("systemMessage");
+  expect(JSON.parse(await askGuard(attended, callInput("c2", "Bash")))).not.toHaveProperty("systemMessage");
 });
 
 test("asks and says why if it cannot tell what was spent", async () => {

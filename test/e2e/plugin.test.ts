@@ -132,6 +132,29 @@ test("install shows a diff, writes, reports, and uninstall restores", async () =
   expect((await sandbox.call(["plugin", "uninstall", "claude-code"])).stdout).toBe("claude-code: nothing to change\n");
 });
 
+test("status and status line say that Claude Code gave up the process, and install mends it", async () => {
+  expect((await sandbox.call(["plugin", "install", "claude-code"])).code).toBe(0);
+  const cache = join(sandbox.home, ".claude/mcp-needs-auth-cache.json");
+  const since = Date.now() - 60_000;
+  // As Claude Code 2.1.327 writes it after a failed start.
+  const ours = { "plugin:plimsoll:plimsoll": { timestamp: since, id: "de3fd5b3dc27f2a9" } };
+  const others = { "plugin:other:other": { timestamp: since, id: "x" } };
+  writeFileSync(cache, JSON.stringify({ ...ours, ...others }));
+  const { stdout } = await sandbox.call(["plugin", "status", "claude-code"]);
+  expect(stdout).toMatch(
+    /\ninactive since \d{4}-\d\d-\d\d \d\d:\d\d, until .* run "plimsoll plugin install claude-code"/,
+  );
+  const time = new Date(since).toTimeString().slice(0, 5);
+  const line = async () => (await sandbox.call(["statusline"], { input: "{}", env: { NO_COLOR: "1" } })).stdout;
+  expect(await line()).toContain(`plugin inactive since ${time}`);
+  const { stderr } = await sandbox.call(["plugin", "install", "claude-code"]);
+  expect(stderr).toContain("starts it again in its next session");
+  expect(readFileSync(cache, "utf8")).toBe(JSON.stringify(others));
+  expect(await line()).not.toContain("inactive");
+  writeFileSync(cache, JSON.stringify({ "plugin:plimsoll:plimsoll": { timestamp: Date.now() - 16 * 60_000 } }));
+  expect(await line()).not.toContain("inactive");
+});
+
 test.each([
   ["opencode", ".config/opencode/plugins/plimsoll.js", "{}"],
   ["pi", ".pi/agent/extensions/plimsoll.js", "undefined"],

@@ -128,7 +128,8 @@ async function reduceRequest($, request) {
     const bindsNothing = /claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-[34](?!\d)|mythos-preview|(?:opus|sonnet|fable|mythos)-5(?![-.]?\d{1,2}(?!\d)))/;
     try {
         const body = JSON.parse(String(request.init.body));
-        const kept = (chosen.trims ? await trimMessages($, request, body.messages) : undefined) ?? body.messages;
+        const isTurn = Array.isArray(body.tools) && body.tools.length > 0;
+        const kept = chosen.trims && isTurn ? await trimMessages($, request, body.messages) : body.messages;
         const images = findOldImages(body.messages);
         const isBound = images.old.size > 0 && !bindsNothing.test(body.model);
         const unbound = isBound ? findUnboundThinking(body.messages, images) : new Set();
@@ -141,11 +142,41 @@ async function reduceRequest($, request) {
         return undefined;
     }
 }
+const lastRequests = new Map();
+let late = { repeated: 0, whole: 0 };
+let misses = 0;
 async function trimMessages($, { init }, messages) {
-    const { headers = {} } = init;
-    const about = { session_id: await $.session.id(), agent_id: headers["x-claude-code-agent-id"] ?? "" };
-    const answer = await ask($, "trim", { ...about, tool_response: init.body }, 1_500);
-    return answer.messages?.map((each) => (typeof each === "number" ? messages[each] : each));
+    const agent_id = init.headers?.["x-claude-code-agent-id"] ?? "";
+    const own = messages.map(describeMessage);
+    const last = lastRequests.get(agent_id);
+    const isLonger = last?.own.every((text, index) => text === own[index]) ?? false;
+    const repeat = last !== undefined && isLonger ? [...last.sent.map(unmark), ...messages.slice(last.own.length)] : undefined;
+    let sent;
+    try {
+        const told = late;
+        const about = { session_id: await $.session.id(), agent_id, tool_input: JSON.stringify(told) };
+        const waitMs = repeat === undefined ? 5_000 : misses < 3 ? 1_500 : 200;
+        const answer = await ask($, "trim", { ...about, tool_response: init.body }, waitMs);
+        misses = 0;
+        late = { repeated: late.repeated - told.repeated, whole: late.whole - told.whole };
+        sent = answer.messages?.map((each) => (typeof each === "number" ? messages[each] : each)) ?? messages;
+    }
+    catch {
+        misses++;
+        late = repeat === undefined ? { ...late, whole: late.whole + 1 } : { ...late, repeated: late.repeated + 1 };
+        sent = repeat ?? messages;
+    }
+    lastRequests.set(agent_id, { own, sent });
+    return sent;
+}
+function describeMessage(message) {
+    const { content } = message;
+    return JSON.stringify(unmark(typeof content === "string" ? { ...message, content: [{ type: "text", text: content }] } : message));
+}
+function unmark(message) {
+    if (typeof message.content === "string")
+        return message;
+    return { ...message, content: message.content.map(({ cache_control: _, ...block }) => block) };
 }
 function listBlocks({ content }) {
     return typeof content === "string" ? [] : content;
@@ -201,23 +232,28 @@ function leaveOutImages(messages, old) {
     });
 }
 const server = "plugin:plimsoll:plimsoll";
-let failures = 0;
+let unanswered;
 async function ask($, module_request, input, waitMs = 400) {
-    if (failures >= 3)
-        throw new Error("the process does not answer");
     const end = new AbortController();
-    const late = $.clock.sleep(waitMs, { signal: end.signal }).then(() => undefined, () => undefined);
+    const sleep = $.clock.sleep(waitMs, { signal: end.signal }).then(() => undefined, () => undefined);
     try {
-        const answer = await Promise.race([$.mcp.call(server, "recall", { module_request, ...input }), late]);
+        if (unanswered !== undefined && module_request === "trim")
+            await Promise.race([unanswered, sleep]);
+        if (unanswered !== undefined)
+            throw new Error("the process does not answer");
+        const call = $.mcp.call(server, "recall", { module_request, ...input });
+        const answer = await Promise.race([call, sleep]);
+        if (answer === undefined) {
+            const ended = call
+                .catch(() => undefined)
+                .then(() => {
+                unanswered = undefined;
+            });
+            unanswered = ended;
+        }
         if (answer === undefined || answer.isError)
             throw new Error("no answer");
-        const parsed = JSON.parse(answer.content[0]?.text ?? "{}");
-        failures = 0;
-        return parsed;
-    }
-    catch (error) {
-        failures++;
-        throw error;
+        return JSON.parse(answer.content[0]?.text ?? "{}");
     }
     finally {
         end.abort();

@@ -211,6 +211,8 @@ async function change(call: PluginCall, client: PluginClient, action: "install" 
     for (const note of client.notes) output.note(note);
     if ((await findProgram("plimsoll", env)) === undefined) output.note(notOnPath);
   }
+  if (action === "install" && !dryRun && (await client.endSilence?.(place)))
+    output.note(`${client.id} had given up the plugin's process, and starts it again in its next session.`);
   const diffOf = dryRun ? await createDiff(shown) : () => "";
   const files = reports.map((report) => ({ path: shown(report.path), status: describeChange(report) }));
   const verb = { install: "installed", uninstall: "uninstalled" }[action];
@@ -242,6 +244,7 @@ async function showStatus(call: PluginCall, client: PluginClient): Promise<Comma
   const sessions =
     (await lookInStore(await storePath(call.options.store, call), (store) => listPluginSessions(store, client.id))) ??
     [];
+  const silence = client.findSilence?.(findPlace(call));
   const words = { installed: "installed", other: "installed by another version, or changed", absent: "not installed" };
   const places = states.map(({ scope, state, settings }) => `${scope}: ${words[state]}${describeSettings(settings)}`);
   const byScope = <Value>(value: (each: (typeof states)[number]) => Value) =>
@@ -251,14 +254,23 @@ async function showStatus(call: PluginCall, client: PluginClient): Promise<Comma
       client: client.id,
       installed: byScope(({ state }) => state),
       settings: byScope(({ settings }) => settings ?? null),
+      last_result: sessions[0]?.lastUsed ?? null,
+      inactive: silence === undefined ? null : { ...silence, since: iso(silence.since), until: iso(silence.until) },
       sessions,
     },
     text: [
       `${client.id}: ${places.join("; ")}`,
+      ...(silence === undefined
+        ? []
+        : [`inactive since ${minute(iso(silence.since))}, until ${minute(iso(silence.until))}: ${silence.message}`]),
       ...(sessions.length === 0 ? ["no session has used it yet"] : renderSessions(sessions)),
+      ...(sessions[0] === undefined ? [] : [`last result seen: ${minute(sessions[0].lastUsed)}`]),
     ].join("\n"),
   };
 }
+
+const iso = (time: number): string => new Date(time).toISOString();
+const minute = (time: string): string => time.slice(0, 16).replace("T", " ");
 
 /** The options of install that give these settings. */
 function describeSettings(settings: PluginSettings | undefined): string {
@@ -279,7 +291,7 @@ function renderSessions(sessions: readonly PluginSession[]): string[] {
   const newest = sessions.slice(0, 20);
   const rows = newest.map((each) => [
     each.sessionId,
-    each.lastUsed.slice(0, 16).replace("T", " "),
+    minute(each.lastUsed),
     ...[each.results, each.duplicates, each.deltas, each.pages, each.savedTokens, each.recalls].map(formatNumber),
   ]);
   const sides = title.map((_, index) => (index < 2 ? ("left" as const) : ("right" as const)));

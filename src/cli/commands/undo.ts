@@ -20,8 +20,8 @@ export const undoCommand: Command = defineCommand({
     "dry-run": { summary: "show what would be restored, and write nothing" },
     force: { summary: "also restore files that were changed since; keeps a copy as .bak" },
   },
-  details: `Takes back the last command that recorded its changes in this project, such as "import --move": every file gets
-its earlier bytes, and files that the command created are deleted. It also works after the command was killed.
+  details: `Takes back the last command that recorded its changes in this project, such as "import --move", or for your clients,
+such as "setup": every file gets its earlier bytes, and files that the command created are deleted. It also works after the command was killed.
 A file that was changed since is named and left alone. The records are in $XDG_STATE_HOME/plimsoll/undo
 (~/.local/state by default), which only you can read, and never in the project. They are deleted after undo. The last
 20 of a project are kept, for at most 90 days and up to 64 MB.`,
@@ -36,8 +36,18 @@ A file that was changed since is named and left alone. The records are in $XDG_S
     const others = (["dry-run", "force"] as const).filter((name) => options[name] === true);
     if (options.list === true && others.length > 0)
       throw usageError(`--list and --${others[0]} cannot be used together`);
-    const place = { root: projectRoot(cwd, homeDirectory(env)), env };
-    if (options.list === true) return renderRuns(await listRuns(place));
+    const home = homeDirectory(env);
+    const project = { root: projectRoot(cwd, home), env };
+    // setup changes files of the user, whatever the folder is.
+    const places = project.root === home ? [project] : [project, { root: home, env }];
+    const runs = await Promise.all(places.map(async (place) => ({ place, runs: await listRuns(place) })));
+    const newest = (all: readonly RecordedRun[]): string => all[0]?.at ?? "";
+    runs.sort((left, right) => (newest(left.runs) < newest(right.runs) ? 1 : -1));
+    if (options.list === true) {
+      const all = runs.flatMap((each) => each.runs);
+      return renderRuns(all.sort((left, right) => (left.at < right.at ? 1 : -1)));
+    }
+    const { place = project } = runs[0] ?? {};
     return options["dry-run"] === true ? undoLast(place, call) : withJournal(place, () => undoLast(place, call));
   },
 });

@@ -4,11 +4,14 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ContextError } from "../../core/errors.ts";
+import { findSkippedServer, mendSkippedServer } from "./claude-health.ts";
 import { claudeTools } from "./claude-hooks.ts";
 import { folderSettings, formatJson, ownedFolder, type PluginClient, type PluginSettings } from "./plugin.ts";
 
 export const claudeCode: PluginClient = {
   id: "claude-code",
+  program: "claude",
+  home: ".claude",
   canGuard: true,
   canTrim: true,
   canLeaveOutImages: true,
@@ -20,6 +23,8 @@ export const claudeCode: PluginClient = {
     "Claude Code loads the plugin in its next session.",
     'For a status line, add "statusLine": { "type": "command", "command": "plimsoll statusline" } to ~/.claude/settings.json.',
   ],
+  findSilence: ({ env }) => findSkippedServer(env, Date.now()),
+  endSilence: ({ env }) => mendSkippedServer(env),
   serverTools: claudeTools,
   async check(place) {
     const { checkClient } = await import("./check-client.ts");

@@ -68,11 +68,21 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
       }),
       // The module asks for the messages of a request.
       trim: hook(async (request) => {
+        noteLate(request, admission);
         const messages = await state.trim?.trim(request, request.text);
         return messages === undefined ? {} : { messages };
       }),
     }),
   };
+}
+
+/** The module says how many requests it sent without an answer of ours. */
+function noteLate({ sessionId, input }: Hook, { record }: ClaudeState["admission"]): void {
+  const { repeated = 0, whole = 0 } = Object(input) as Fields;
+  if (Number(repeated) + Number(whole) === 0) return;
+  const repeats = `${countNoun(Number(repeated), "request")} repeated the one before`;
+  const message = `plimsoll was late: ${repeats}, and ${countNoun(Number(whole), "request")} went untrimmed`;
+  record(sessionId, () => ({ kind: "error", message }));
 }
 
 function createState(server: PluginServer, now: () => number) {

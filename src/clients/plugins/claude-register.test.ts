@@ -141,7 +141,28 @@ test("a process that is missing, fails or never answers leaves the result as it 
   }
 });
 
-test("after three failures in a row the module asks no more", async () => {
+test("while a call is unanswered the module asks nothing and waits for nothing, and then goes on", async () => {
+  const { pass, $ } = await load(shorter);
+  let asked = 0;
+  let wake = (): void => {};
+  const call = () => {
+    asked++;
+    const answer = { content: [{ text: '{"text":"short"}' }], isError: false };
+    if (asked > 1) return Promise.resolve(answer);
+    return new Promise((resolve) => {
+      wake = () => resolve(answer);
+    });
+  };
+  const client = { ...$, mcp: { call } };
+  for (let attempt = 0; attempt < 6; attempt++)
+    expect(await pass("Bash", result(long, failed), client)).toMatchObject({ content: long });
+  expect(asked).toBe(1);
+  wake();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(await pass("Bash", result(long, failed), client)).toMatchObject({ content: "short" });
+});
+
+test("a process that fails at once is asked again for the next result", async () => {
   const { pass, $ } = await load(shorter);
   let asked = 0;
   const call = async () => {
@@ -149,7 +170,7 @@ test("after three failures in a row the module asks no more", async () => {
     throw new Error("crashed");
   };
   for (let attempt = 0; attempt < 6; attempt++) await pass("Bash", result(long, failed), { ...$, mcp: { call } });
-  expect(asked).toBe(3);
+  expect(asked).toBe(6);
 });
 
 test("the module introduces itself when the process is there, and the session does not wait for it", async () => {
@@ -201,6 +222,68 @@ test("a request of the client goes out with the messages that our process chose"
   ] as const;
   for (const [event, pass] of others) expect(await fetches[0]!($, event, pass)).toBe(event);
   expect(asked).toHaveLength(1);
+});
+
+/** Sends requests whose message number `trimmed` was shortened by the process, which answers while `isAwake`. */
+async function loadTrim() {
+  const state = { isAwake: true, numbers: [] as string[] };
+  const { $, fetches } = await load(({ tool_input }) => {
+    if (!state.isAwake) return new Promise(() => {});
+    state.numbers.push(tool_input!);
+    return { messages: [{ role: "user", content: "short" }, 1, 2] };
+  });
+  const next = Object.assign(async (event: unknown) => event, engine);
+  const send = async (messages: readonly object[], agent = "") => {
+    const headers = agent === "" ? {} : { "x-claude-code-agent-id": agent };
+    const init = { ...request.init, headers, body: JSON.stringify({ model: "m", messages, tools: [{}] }) };
+    const sent = (await fetches[0]!($, { ...request, init }, next)) as typeof request;
+    return JSON.parse(sent.init.body).messages as object[];
+  };
+  return { state, send };
+}
+
+const marked = (text: string) => [{ type: "text", text, cache_control: { type: "ephemeral" } }];
+const plain = (text: string) => [{ type: "text", text }];
+const history: object[] = [
+  { role: "user", content: "a very long result" },
+  { role: "assistant", content: "b" },
+  { role: "user", content: marked("c") },
+];
+
+test("a late process: the request repeats the last one, adds what is new, and says so later", async () => {
+  const { state, send } = await loadTrim();
+  expect(await send(history)).toEqual([{ role: "user", content: "short" }, history[1], history[2]]);
+  state.isAwake = false;
+  const longer = [...history.slice(0, 2), { role: "user", content: "c" }, { role: "assistant", content: marked("d") }];
+  const expected = [
+    { role: "user", content: "short" },
+    history[1],
+    { role: "user", content: plain("c") },
+    { role: "assistant", content: marked("d") },
+  ];
+  expect(await send(longer)).toEqual(expected);
+  const longest = [...longer.slice(0, 3), { role: "assistant", content: "d" }, { role: "user", content: marked("e") }];
+  expect(await send(longest)).toEqual([
+    ...expected.slice(0, 3),
+    { role: "assistant", content: plain("d") },
+    { role: "user", content: marked("e") },
+  ]);
+  // Another agent and a rewound conversation have nothing to repeat.
+  expect(await send(longest, "agent")).toEqual(longest);
+  expect(await send([{ role: "user", content: "other" }])).toEqual([{ role: "user", content: "other" }]);
+});
+
+test("the process hears how many requests went without it", async () => {
+  const calls: string[] = [];
+  const { $, fetches } = await load(({ tool_input }) => {
+    calls.push(tool_input!);
+    if (calls.length === 2) throw new Error("gone");
+    return { messages: [0, 1] };
+  });
+  const next = Object.assign(async (event: unknown) => event, engine);
+  for (let turn = 0; turn < 4; turn++) await fetches[0]!($, request, next);
+  const none = '{"repeated":0,"whole":0}';
+  expect(calls).toEqual([none, none, '{"repeated":1,"whole":0}', none]);
 });
 
 test("a request stays as it is if our process fails, or if the client refuses another one", async () => {

@@ -24,6 +24,7 @@ interface Block {
   readonly signature?: string;
   readonly data?: string;
   readonly content?: string | readonly Block[];
+  readonly cache_control?: object;
 }
 
 interface Row {
@@ -175,9 +176,9 @@ async function shortenBlock($: Client, block: Block, row: Row): Promise<Block> {
   const tool_input = JSON.stringify(present.find(({ id }) => id === tool_use_id)?.input ?? {});
   const result = { tool_name: row.origin.tool ?? "", tool_input, tool_response: readText(block) };
   const answer = await ask($, "append", { ...about, ...result });
-  // After a crash of the client, a note stands in the place of a result.
+  // After a crash of the client, or after a long pause, a note stands in the place of a result.
   const results = present.filter(
-    (each) => each.type === "tool_result" && readText(each)?.startsWith("[Tool call interrupted") !== true,
+    (each) => each.type === "tool_result" && !/^\[(?:Tool call interrupted|Old tool result)/.test(readText(each) ?? ""),
   );
   const lost = (answer.bases ?? []).filter((id) => !results.some((each) => each.tool_use_id === id));
   if (lost.length === 0) return replaceText(block, answer.text);
@@ -227,8 +228,9 @@ async function reduceRequest($: Client, request: Request): Promise<Request | und
     /claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-[34](?!\d)|mythos-preview|(?:opus|sonnet|fable|mythos)-5(?![-.]?\d{1,2}(?!\d)))/;
   try {
     const body = JSON.parse(String(request.init.body));
+    const isTurn = Array.isArray(body.tools) && body.tools.length > 0;
     const kept: readonly Message[] =
-      (chosen.trims ? await trimMessages($, request, body.messages) : undefined) ?? body.messages;
+      chosen.trims && isTurn ? await trimMessages($, request, body.messages) : body.messages;
     // A trim must not change which images are old.
     const images = findOldImages(body.messages);
     const isBound = images.old.size > 0 && !bindsNothing.test(body.model);
@@ -245,16 +247,52 @@ interface Message {
   readonly content: string | readonly Block[];
 }
 
-async function trimMessages(
-  $: Client,
-  { init }: Request,
-  messages: readonly Message[],
-): Promise<readonly Message[] | undefined> {
-  const { headers = {} } = init;
-  const about = { session_id: await $.session.id(), agent_id: headers["x-claude-code-agent-id"] ?? "" };
-  // If we give up, the untrimmed request no longer matches the cache and is billed in full. So it may wait this long.
-  const answer = await ask($, "trim", { ...about, tool_response: init.body }, 1_500);
-  return answer.messages?.map((each) => (typeof each === "number" ? messages[each]! : each));
+/** The last request of each agent: its messages as the client has them, and as they were sent. If our process is late,
+ *  the next request repeats what was sent and adds what is new. The whole history would no longer match the cache. */
+const lastRequests = new Map<string, { readonly own: readonly string[]; readonly sent: readonly Message[] }>();
+/** Requests that were sent without an answer of our process: how many repeated the last one, and how many went whole. Our
+ *  process gets these numbers with its next request. */
+let late = { repeated: 0, whole: 0 };
+/** Misses in a row. A process that has hung for long must not slow down every request. */
+let misses = 0;
+
+async function trimMessages($: Client, { init }: Request, messages: readonly Message[]): Promise<readonly Message[]> {
+  const agent_id = init.headers?.["x-claude-code-agent-id"] ?? "";
+  const own = messages.map(describeMessage);
+  const last = lastRequests.get(agent_id);
+  const isLonger = last?.own.every((text, index) => text === own[index]) ?? false;
+  const repeat =
+    last !== undefined && isLonger ? [...last.sent.map(unmark), ...messages.slice(last.own.length)] : undefined;
+  let sent: readonly Message[];
+  try {
+    const told = late;
+    const about = { session_id: await $.session.id(), agent_id, tool_input: JSON.stringify(told) };
+    // Without a request to repeat, a late answer means that the whole history is billed. So the first request waits.
+    const waitMs = repeat === undefined ? 5_000 : misses < 3 ? 1_500 : 200;
+    const answer = await ask($, "trim", { ...about, tool_response: init.body }, waitMs);
+    misses = 0;
+    late = { repeated: late.repeated - told.repeated, whole: late.whole - told.whole };
+    sent = answer.messages?.map((each) => (typeof each === "number" ? messages[each]! : each)) ?? messages;
+  } catch {
+    misses++;
+    late = repeat === undefined ? { ...late, whole: late.whole + 1 } : { ...late, repeated: late.repeated + 1 };
+    sent = repeat ?? messages;
+  }
+  lastRequests.set(agent_id, { own, sent });
+  return sent;
+}
+
+/** Returns a message for comparing. Cache markers move from request to request, and a message gets blocks for one. */
+function describeMessage(message: Message): string {
+  const { content } = message;
+  return JSON.stringify(
+    unmark(typeof content === "string" ? { ...message, content: [{ type: "text", text: content }] } : message),
+  );
+}
+
+function unmark(message: Message): Message {
+  if (typeof message.content === "string") return message;
+  return { ...message, content: message.content.map(({ cache_control: _, ...block }) => block) };
 }
 
 function listBlocks({ content }: Message): readonly Block[] {
@@ -323,26 +361,32 @@ function leaveOutImages(messages: readonly Message[], old: ReadonlySet<string | 
 }
 
 const server = "plugin:plimsoll:plimsoll";
-let failures = 0;
+/** A call that was not answered in time, until it ends. */
+let unanswered: Promise<unknown> | undefined;
 
-/** Asks our process, which usually answers within 50 ms. After three failures in a row it is not asked any more, so that a
- *  broken process does not slow down the client. */
+/** Asks our process, which usually answers within 50 ms. While it has not answered an earlier call, it is not asked: the
+ *  calls would pile up, and each would slow down the client. Only a request to the model waits for it. */
 async function ask($: Client, module_request: string, input: object, waitMs = 400): Promise<Answer> {
-  if (failures >= 3) throw new Error("the process does not answer");
   const end = new AbortController();
-  const late = $.clock.sleep(waitMs, { signal: end.signal }).then(
+  const sleep = $.clock.sleep(waitMs, { signal: end.signal }).then(
     () => undefined,
     () => undefined,
   );
   try {
-    const answer = await Promise.race([$.mcp.call(server, "recall", { module_request, ...input }), late]);
+    if (unanswered !== undefined && module_request === "trim") await Promise.race([unanswered, sleep]);
+    if (unanswered !== undefined) throw new Error("the process does not answer");
+    const call = $.mcp.call(server, "recall", { module_request, ...input });
+    const answer = await Promise.race([call, sleep]);
+    if (answer === undefined) {
+      const ended = call
+        .catch(() => undefined)
+        .then(() => {
+          unanswered = undefined;
+        });
+      unanswered = ended;
+    }
     if (answer === undefined || answer.isError) throw new Error("no answer");
-    const parsed = JSON.parse(answer.content[0]?.text ?? "{}");
-    failures = 0;
-    return parsed;
-  } catch (error) {
-    failures++;
-    throw error;
+    return JSON.parse(answer.content[0]?.text ?? "{}");
   } finally {
     end.abort();
   }

@@ -21,6 +21,8 @@ import { recordPluginEvents } from "./plugin-sessions.ts";
 
 export const geminiCli: PluginClient = {
   id: "gemini-cli",
+  program: "gemini",
+  home: ".gemini",
   scopes: ["user"],
   async files({ root }, settings) {
     const { maxResultTokens } = settings;

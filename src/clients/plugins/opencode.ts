@@ -7,6 +7,8 @@ import { formatJson, ownedScript, type PluginClient, type PluginFile, type Plugi
 
 export const openCode: PluginClient = {
   id: "opencode",
+  program: "opencode",
+  home: ".config/opencode",
   canTrim: true,
   canLeaveOutImages: true,
   async files(place, settings) {

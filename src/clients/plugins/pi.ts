@@ -5,6 +5,8 @@ import { ownedScript, type PluginClient, type PluginPlace } from "./plugin.ts";
 
 export const pi: PluginClient = {
   id: "pi",
+  program: "pi",
+  home: ".pi",
   canTrim: true,
   canLeaveOutImages: true,
   async files(place, settings) {

@@ -16,6 +16,10 @@ import {
 /** One AI client that runs a plugin of ours. */
 export interface PluginClient {
   readonly id: string;
+  /** The client's program on PATH. */
+  readonly program: string;
+  /** The client's own folder below HOME. */
+  readonly home: string;
   /** Where the client looks for plugins.
    *  @default both */
   readonly scopes?: readonly PluginPlace["scope"][] | undefined;
@@ -34,6 +38,10 @@ export interface PluginClient {
   installedSettings(place: PluginPlace): PluginSettings | undefined;
   /** What a person should do or know after install. */
   readonly notes: readonly string[];
+  /** Looks in the client's own files whether it runs the plugin now. Returns since when it does not, and how to mend it. */
+  findSilence?(place: PluginPlace): PluginSilence | undefined;
+  /** Makes the client run the plugin again, if it has stopped doing so. Returns whether there was something to do. */
+  endSilence?(place: PluginPlace): Promise<boolean>;
   /** Runs the real client against a model on loopback and reports whether a shortened result reaches its request. */
   check(place: PluginPlace): Promise<PluginCheck>;
   /** The tools of the process that `plugin serve` runs for this client. */
@@ -59,6 +67,14 @@ export interface PluginSettings {
   readonly images?: number | undefined;
   /** Whether the spend guard judges each tool call. */
   readonly guard?: boolean | undefined;
+}
+
+export interface PluginSilence {
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  readonly until: number;
+  /** The reason, and what to do. */
+  readonly message: string;
 }
 
 export interface PluginFile {

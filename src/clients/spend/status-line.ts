@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Fields } from "../../core/text/index.ts";
 import { type Environment, readForeign, stateDirectory } from "../../host/index.ts";
 import { mayConfigure, readSpend, type Spend, type SpentAnswer } from "../../recordings/index.ts";
+import { findSkippedServer } from "../plugins/claude-health.ts";
 
 /** What the status line shows. Parts that are not known are absent. */
 interface Status {
@@ -14,6 +15,8 @@ interface Status {
   readonly session?: Money | undefined;
   readonly today?: Money | undefined;
   readonly savedTokens?: number | undefined;
+  /** Since when Claude Code does not run the plugin although it is installed, in milliseconds since 1970. */
+  readonly inactiveSince?: number | undefined;
   readonly lastMiss?:
     | {
         readonly causes: readonly string[];
@@ -99,6 +102,7 @@ export async function statusLine(
     cache: measureCache(fields, spend),
     ...measureMoney(fields, spend),
     savedTokens: readSavedTokens(fields, env),
+    inactiveSince: findSkippedServer(env, now.getTime())?.since,
     lastMiss: findLastMiss(fields, spend),
   };
   return { text: renderStatus(json, env), json };
@@ -187,8 +191,12 @@ function renderStatus(status: Status, env: Environment): string {
     hasColours ? `\u001b[${colourCodes[colour]}m${text}\u001b[0m` : text;
   const paintLoad = (load: number, text: string): string =>
     paint(load < 0.5 ? "green" : load < 0.8 ? "yellow" : "red", text);
-  const { context, cache, session, today, savedTokens = 0, lastMiss } = status;
+  const { context, cache, session, today, savedTokens = 0, lastMiss, inactiveSince } = status;
   const parts: string[] = [];
+  if (inactiveSince !== undefined) {
+    const time = new Date(inactiveSince).toTimeString().slice(0, 5);
+    parts.push(paint("red", `plugin inactive since ${time}`));
+  }
   if (context !== undefined) {
     const share = context.tokens / context.window;
     const size = `${shortenCount(context.tokens)} of ${shortenCount(context.window)}`;

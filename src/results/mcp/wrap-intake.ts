@@ -41,6 +41,8 @@ export async function createWrapIntake(options: {
     sessionId,
     counter,
     maxResultTokens: Number.MAX_SAFE_INTEGER,
+    // The client does not tell us when it removes old results.
+    deltaWindow: 40_000,
     recallHint: (id) => `${recallName()} with id ${id}`,
     // The ids of calls count from 1. Another process serves another conversation.
     markSeed: randomUUID(),

@@ -10,7 +10,7 @@ export interface WiredServer {
   readonly entry: ServerEntry;
 }
 
-export type ServerEntry = Readonly<Record<string, string | boolean | readonly string[]>>;
+export type ServerEntry = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 
 /** Edits one kind of file. Contents are byte strings. Throws an error with the line if the file cannot be edited. */
 export interface ConfigFormat {
