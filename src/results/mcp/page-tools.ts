@@ -15,10 +15,10 @@ import {
   renderFailure,
   type Session,
   type ToolArguments,
+  type ToolDefinition,
   type ToolFailure,
   type ToolParameters,
   type ToolResult,
-  type ToolDefinition,
 } from "../session/index.ts";
 import { createLineMatcher } from "../tools/index.ts";
 import type { CommandPlace } from "./run-command.ts";
