@@ -127,4 +127,22 @@ export const survivors = [
     replacement: "false",
     reason: "Only saves time: packs that fit as a whole are shortened by nothing, and get all parts.",
   },
+  {
+    file: "src/rules/packs/trim-packs.ts",
+    original: "[]",
+    replacement: '["Stryker was here"]',
+    reason: "No renderer has text for a part with this name.",
+  },
+  {
+    file: "src/results/session/ledger.ts",
+    original: "used.system > 0",
+    replacement: "true",
+    reason: "A part of the system text without tokens adds nothing.",
+  },
+  {
+    file: "src/results/session/ledger.ts",
+    original: "used.system > 0",
+    replacement: "used.system >= 0",
+    reason: "A part of the system text without tokens adds nothing.",
+  },
 ];

@@ -240,6 +240,8 @@ describe("with --wrap", () => {
       await mcpUninstall(call({}));
       expect((await wrap(["files"], { lazy: true, force: true })).failed).toBe(false);
     }
-    expect(read("project/.first/mcp.json")).toContain(isRefused ? '"wrap", "--lazy", "--as", "files", "--", "npx"' : '"--lazy"');
+    expect(read("project/.first/mcp.json")).toContain(
+      isRefused ? '"wrap", "--lazy", "--as", "files", "--", "npx"' : '"--lazy"',
+    );
   });
 });

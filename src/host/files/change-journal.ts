@@ -111,7 +111,7 @@ export function withJournal<Result>({ root, env }: JournalPlace, action: () => P
 }
 
 /** Returns the hash of a byte string. */
-export function hashContent(content: string): string {
+function hashContent(content: string): string {
   return createHash("sha256").update(content, "latin1").digest("hex");
 }
 
@@ -170,7 +170,7 @@ async function removeOldRuns(runs: string): Promise<void> {
 }
 
 /** A run without its first file is no run, so a kill in between leaves none with half of its records. */
-export function removeRun(folder: string): Promise<void> {
+function removeRun(folder: string): Promise<void> {
   return removeTree(folder, { first: "run.json" });
 }
 

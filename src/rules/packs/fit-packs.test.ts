@@ -305,4 +305,8 @@ describe("a block with notes of a person", () => {
     expect(fit.text).toBe("aaaaabbbbb");
     expect(fit.leftOut).toEqual(["Current Context"]);
   });
+
+  it("has left out no part if it holds nothing", () => {
+    expect(fitPacks([pack("a", "aaaaa")], bare(-1))).toMatchObject({ text: undefined, leftOut: [] });
+  });
 });
