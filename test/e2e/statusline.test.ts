@@ -196,16 +196,22 @@ test("counts down to a cold cache with the price of the next prompt, and says wh
 test("says in dollars what the plugin saved in the session and in the week", async () => {
   const at = Date.now() - 60_000;
   const usage = { input_tokens: 0, cache_read_input_tokens: 90_000, cache_creation_input_tokens: 10_000 };
-  for (let index = 0; index < 3; index++)
-    transcripts.add("s1", answerLine({ id: `m${index}`, time: new Date(at + index * 1000), usage }));
+  const usageOf = (more: number) => ({ ...usage, cache_read_input_tokens: 90_000 + more });
+  for (const [index, more] of [0, 0, 1_000, 21_000].entries())
+    transcripts.add("s1", answerLine({ id: `m${index}`, time: new Date(at + index * 1000), usage: usageOf(more) }));
   const folder = join(sandbox.home, ".local/state/plimsoll/saved-tokens");
   mkdirSync(folder, { recursive: true });
-  const savings = { savedTokens: 100_000, edits: [[at + 500, 100_000]], isTrimmed: false };
+  // The provider counts 20,000 tokens where we count 25,000, and 80,000 where we count 100,000.
+  const edits = [
+    [at + 1500, 100_000, 100],
+    [at + 2500, 0, 25_000],
+  ];
+  const savings = { savedTokens: 100_000, edits, isTrimmed: false };
   writeFileSync(join(folder, "s1.json"), JSON.stringify(savings));
   writeFileSync(join(folder, "s0.usd"), "1");
-  // Written once for $0.375 with the second answer, and read once for $0.03 with the third.
+  // Written once for $0.30 with the third answer, and read once for $0.024 with the fourth.
   const { stdout } = await sandbox.call(["statusline"], { input: statusInput(), env: plain });
-  expect(stdout).toContain(" · saved $0.41 (68 %) in this session, $1.41 this week");
+  expect(stdout).toContain(" · saved $0.32 (55 %) in this session, $1.32 this week");
   // Nobody knows what the requests of a trimmed history would have been.
   writeFileSync(join(folder, "s1.json"), JSON.stringify({ ...savings, isTrimmed: true }));
   const trimmed = await sandbox.call(["statusline"], { input: statusInput(), env: plain });

@@ -128,7 +128,7 @@ async function describeResult(
     maxSent,
   }: { readonly result: IncomingResult; readonly admitted: AdmittedResult; readonly maxSent: number },
 ): Promise<PluginEvent> {
-  if (edit === "none") return { kind: "result", edit, savedTokens: 0 };
+  if (edit === "none") return { kind: "result", edit, savedTokens: 0, tokens, callId, agentId };
   const sentTokens = Math.min(maxSent, (await createCounter("auto")).count(text));
   return { kind: "result", edit, savedTokens: Math.max(0, sentTokens - tokens), tokens, callId, agentId };
 }
@@ -210,11 +210,9 @@ async function writeSavings(
   const file = savedTokensFile(env, sessionId);
   const isTrimmed = events.some(({ kind }) => kind === "trim");
   const edits = events.flatMap((event): SavedEdit[] =>
-    event.kind === "result" && event.savedTokens > 0 && event.agentId === undefined
-      ? [[event.at, event.savedTokens]]
-      : [],
+    event.kind === "result" && event.agentId === undefined ? [[event.at, event.savedTokens, event.tokens ?? 0]] : [],
   );
-  if (file === undefined || (edits.length === 0 && !isTrimmed && savedTokens === 0)) return;
+  if (file === undefined || (edits.length === 0 && !isTrimmed)) return;
   const before = readSavings(file);
   const savings: Savings = {
     savedTokens,

@@ -22,7 +22,7 @@ export const claudeCode: PluginClient = {
   installedSettings: ({ root }) => folderSettings(join(root, folder)),
   notes: [
     "Claude Code loads the plugin in its next session.",
-    'For a status line, add "statusLine": { "type": "command", "command": "plimsoll statusline" } to ~/.claude/settings.json.',
+    'For a status line, run "plimsoll setup".',
   ],
   findSilence: ({ env }) => findSkippedServer(env, Date.now()),
   endSilence: ({ env }) => mendSkippedServer(env),

@@ -86,6 +86,7 @@ export async function createClientHistory(options: HistoryOptions): Promise<Clie
         // answer reports it.
         prefixTokens: request.frame === undefined ? Math.min(12_000, Math.floor(maxTokens / 4)) : 0,
         model,
+        keepInputs: ["Write", "Edit", "MultiEdit", "NotebookEdit", "write", "edit"],
         format: "anthropic",
         store,
         sessionId,

@@ -5,7 +5,7 @@ import { isNumber, listOf, objectOf, readJson, type ShapeCheck } from "../../cor
 import { readForeignBytes } from "../../host/index.ts";
 import type { SpentAnswer } from "../../recordings/index.ts";
 
-/** When a result was shortened, in milliseconds since 1970, and by how many tokens. */
+/** When a result came, in milliseconds since 1970, how many tokens were left out, and how many were sent. */
 export type SavedEdit = readonly number[];
 
 export interface Savings {
@@ -29,21 +29,31 @@ export function readSavings(file: string): Savings | undefined {
 /** Simulates the bill without us. A token that was left out would have been written to the cache once, then read with each
  *  answer, and written again whenever the cache was lost. Returns undefined if that is not known. */
 export function measureSaved({ edits, isTrimmed }: Savings, answers: readonly SpentAnswer[]): number | undefined {
-  if (isTrimmed || edits.length === 0 || answers.some(({ isPriced }) => !isPriced)) return undefined;
+  if (isTrimmed || answers.some(({ isPriced }) => !isPriced)) return undefined;
   let usd = 0;
   let left = 0;
   let next = 0;
-  let lastTotal = 0;
-  for (const answer of answers) {
-    let added = 0;
-    for (; (edits[next]?.[0] ?? Number.POSITIVE_INFINITY) <= answer.time; next++) added += edits[next]![1] ?? 0;
+  // Tokens as we and as the provider count them, of large results.
+  const counted = { own: 0, billed: 0 };
+  for (const [index, answer] of answers.entries()) {
+    const before = answers[index - 1];
+    let [added, sent] = [0, 0];
+    for (; (edits[next]?.[0] ?? Number.POSITIVE_INFINITY) <= answer.time; next++) {
+      added += edits[next]![1] ?? 0;
+      sent += edits[next]![2] ?? 0;
+    }
+    const growth = before === undefined ? 0 : answer.total - before.total - before.output;
+    if (sent >= 1_000 && growth > 0) {
+      counted.own += sent;
+      counted.billed += growth;
+    }
     // A compaction would have removed them, too.
-    if (answer.total < lastTotal / 2) left = 0;
+    if (before !== undefined && answer.total < before.total / 2) left = 0;
     usd += priceMore(answer, added, left);
     left += added;
-    lastTotal = answer.total;
   }
-  return usd;
+  // Our count is an estimate. What the provider billed for the results that were sent says how far it is off.
+  return counted.own === 0 || usd === 0 ? undefined : (usd * counted.billed) / counted.own;
 }
 
 /** Returns what an answer would have cost more with so many new tokens, and so many from before. */
