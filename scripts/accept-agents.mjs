@@ -21,7 +21,9 @@ const written = "written by the agent\n";
 const failures = [];
 const model = await startProvider({ title: "A task", answer: follow });
 try {
-  for (const name of chosen.length > 0 ? chosen : clientNames) await accept(name);
+  // Copilot CLI is no known agent.
+  const known = clientNames.filter((name) => name !== "copilot");
+  for (const name of chosen.length > 0 ? chosen : known) await accept(name);
   await acceptScripted();
 } finally {
   await model.close();
@@ -33,15 +35,21 @@ process.exitCode = failures.length === 0 ? 0 : 1;
 // The model does what the task says: it writes a file with the tool that the client offers, then runs a command.
 
 function follow({ text, tools, step }) {
-  const [, file] = /write the file ([\w./-]+)/.exec(text) ?? [];
-  const [, made] = /touch the file ([\w./-]+)/.exec(text) ?? [];
-  const turns = [
-    ...(file === undefined ? [] : [writing(file, tools)]),
-    ...(made === undefined ? [] : [running(`touch ${made}`, tools)]),
+  // In a worktree the client says where it works.
+  const [worktree] = /\/[\w./-]+\/worktrees\/[\w./-]+\/phases\/\w+/.exec(text) ?? [];
+  const named = [
+    ...text.matchAll(/(write the file|touch the file|EXECUTE) ((?<!EXECUTE )[\w.-]*\/[\w./-]+|(?<=EXECUTE )[\w.-]+)/g),
   ];
-  return turns[step] === undefined
-    ? { text: `The work on ${file} is done.` }
-    : { text: "Working.", calls: [turns[step]] };
+  const asked = named.filter(([whole], index) => named.findIndex(([other]) => other === whole) === index);
+  const turns = asked.map(([, what, name]) => {
+    const path = name.replace(/^WORKTREE/, worktree ?? ".");
+    if (what === "write the file") return writing(path, tools);
+    return running(what === "touch the file" ? `touch ${path}` : name.replaceAll("_", " "), tools);
+  });
+  if (turns[step] !== undefined) return { text: "Working.", calls: [turns[step]] };
+  if (text.includes("# Review: "))
+    return { text: text.includes("BAD WORK") ? "FINDINGS\n- src/one.txt: BAD WORK" : "ACCEPT" };
+  return { text: `The work on ${asked[0]?.[2]} is done.` };
 }
 
 function writing(file, tools) {
@@ -61,11 +69,25 @@ function running(command, tools) {
 
 // What is checked for every client.
 
+function reportsDenials(name) {
+  return name === "claude" || name === "codex";
+}
+
 async function accept(name) {
   const { missing, version } = findClient(folder, name);
   if (missing !== undefined) return check(false, `${name}: not found. Install it: ${missing}`);
   console.log(`\n${name} ${version}`);
-  for (const test of [acceptEdit, acceptRead, acceptConventions, acceptNebula, acceptBudget]) await test(name);
+  const tests = [
+    acceptEdit,
+    acceptRead,
+    acceptConventions,
+    acceptNebula,
+    acceptBudget,
+    acceptLoop,
+    acceptLevels,
+    acceptNotes,
+  ].filter(({ name }) => (process.env.ONLY ?? name).split(",").includes(name));
+  for (const test of tests) await test(name);
 }
 
 async function acceptEdit(name) {
@@ -148,6 +170,88 @@ async function acceptBudget(name) {
   } else if (name !== "claude") console.log(stderr.trim().split("\n").at(-1));
 }
 
+/** An edit, a failing check, the same session told about it, a passing check, a merge. */
+async function acceptLoop(name) {
+  const place = await open(name);
+  // The check says what to do next, and the model does what it is told.
+  write(place, "check.sh", `test -s src/two.txt && exit 0\necho "please write the file $PWD/src/two.txt"\nexit 1\n`);
+  writePhase(place, {
+    more: 'check = ["sh check.sh"]\nmax_review_cycles = 3\n',
+    body: "Please write the file WORKTREE/src/one.txt",
+  });
+  const { code, json, stderr } = await apply(place, ["--worktrees"]);
+  const [phase] = json.phases ?? [];
+  const outcomes = phase?.history?.map(({ outcome }) => outcome).join(", ");
+  check(code === 0 && outcomes === "check_failed, completed", `${name}: attempts: ${outcomes}`, { code, json, stderr });
+  const merged = git(place, ["ls-tree", "-r", "--name-only", "nebula/accept"]);
+  check(merged.includes("src/one.txt") && merged.includes("src/two.txt"), `${name}: both edits are merged`, merged);
+  const told = model.calls.map(({ body }) => JSON.stringify(body)).filter((text) => text.includes("not accepted yet"));
+  const isSame =
+    told.length > 0 && told.every((text) => text.includes("WORKTREE/src/one.txt") && text.includes("Working."));
+  check(isSame, `${name}: ${told.length} requests after the failed check have the earlier turns`, {
+    told: told.length,
+    stderr,
+  });
+  const costs = phase?.history?.map(({ costUsd }) => costUsd) ?? [];
+  if (reportsDenials(name)) {
+    check(
+      costs.length === 2 && costs.every((each) => each > 0),
+      `${name}: cost of each attempt: ${costs.join(", ")}`,
+      json,
+    );
+    const usage = phase?.history?.map(({ usage }) => usage.inputTokens).join(", ");
+    check(costs[1] < costs[0], `${name}: the second attempt costs only what it added; input tokens: ${usage}`, costs);
+  }
+}
+
+/** A session that goes on may do no more than it could at first. */
+async function acceptLevels(name) {
+  if (!reportsDenials(name)) return;
+  const place = await open(name);
+  write(
+    place,
+    "check.sh",
+    'echo "please write the file $PWD/src/two.txt and touch the file $PWD/src/three.txt"\nexit 1\n',
+  );
+  writePhase(place, { more: 'check = ["sh check.sh"]\nmax_review_cycles = 2\n', body: "Say hello." });
+  const { code, json, stderr } = await apply(place, ["--allow", "read"]);
+  const attempts = json.phases?.[0]?.attempts;
+  const files = git(place, ["status", "--porcelain", "-uall"]);
+  check(code === 1 && attempts === 2 && files === "", `${name}: a resumed attempt with --allow read changed nothing`, {
+    files,
+    json,
+    stderr,
+  });
+  const told = model.calls.filter(({ body }) => JSON.stringify(body).includes("not accepted yet"));
+  check(told.length > 1, `${name}: it was resumed and tried to, in ${told.length} requests`);
+}
+
+/** A command that was denied beside checks that pass is a note, a write outside of the scope is named, and a reviewer
+ *  accepts. */
+async function acceptNotes(name) {
+  const place = await open(name);
+  write(place, "check.sh", "echo CHECK-HAS-RUN\n");
+  writePhase(place, {
+    more: 'check = ["sh check.sh"]\nreviewer = {}\n',
+    body: "Please write the file WORKTREE/src/one.txt and write the file WORKTREE/other.txt and EXECUTE sh_check.sh and EXECUTE curl_--version",
+  });
+  const { code, json, stderr } = await apply(place, ["--worktrees"]);
+  check(code === 0, `${name}: completes with a denied command beside a passed check`, { code, json, stderr });
+  check(
+    stderr.includes("it changed other.txt, outside of its scope, src/**"),
+    `${name}: the write outside is named`,
+    stderr,
+  );
+  const ran = model.calls.some(({ body }) => JSON.stringify(body).includes("CHECK-HAS-RUN"));
+  check(ran === (name !== "pi"), `${name}: the agent could run the check itself: ${ran}`);
+  const reviews = model.calls.filter(
+    ({ body }) => JSON.stringify(body).includes("# Review: ") && body.tools?.length !== 0,
+  );
+  check(reviews.length > 0, `${name}: the reviewer was asked in ${reviews.length} requests`);
+  if (name === "claude")
+    check(stderr.includes("That does not matter: its checks pass"), "claude: the denial is a note", stderr);
+}
+
 async function acceptScripted() {
   const place = await openProject("scripted", { PATH: process.env.PATH });
   const args = ["run", "Change it", "--agent-command", "echo I did it", "--scope", "src/**", "--json"];
@@ -205,6 +309,12 @@ function writeNebula(place, { names, limit = "" }) {
   commitAll(place);
 }
 
+function writePhase(place, { more, body }) {
+  write(place, "plan/nebula.toml", '[nebula]\nname = "accept"\n');
+  write(place, "plan/one.md", `+++\nid = "one"\ntitle = "Phase one"\nscope = ["src/**"]\n${more}+++\n\n${body}\n`);
+  commitAll(place);
+}
+
 function run(place, [task, ...more]) {
   const { name, project } = place;
   const args = ["run", task.replaceAll("PROJECT", project), "--agent", name, "--model", modelOf(name)];
@@ -213,7 +323,8 @@ function run(place, [task, ...more]) {
 
 function apply(place, more) {
   const args = ["nebula", "apply", "plan", "--agent", place.name, "--model", modelOf(place.name)];
-  return command(place, [...args, "--json", ...more]);
+  const trusting = { ...place, env: { ...place.env, PLIMSOLL_TRUST: "1" } };
+  return command(trusting, [...args, "--json", ...more]);
 }
 
 function command({ project, env }, args) {

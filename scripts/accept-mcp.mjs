@@ -4,7 +4,16 @@
  *  --lazy runs with the reference servers alone. Uses loopback only. */
 import { execFile, execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -26,31 +35,54 @@ const failures = [];
 let conversation;
 let play;
 /** Gives the new results to the play and returns the calls that it asks for. */
-function follow(results) {
+function follow({ text, results, tools }) {
+  play.tools ??= tools;
+  if (compactionPrompts.test(text)) {
+    play.compactions += 1;
+    return { text: "<summary>The files were read.</summary>" };
+  }
+  if (results.length < play.seen) play.seen = 0;
   const fresh = results.slice(play.seen);
   play.seen = results.length;
-  const { value, done } = play.turns.next(fresh.map(play.client.clean ?? ((text) => text)));
+  // A compaction may take results away before the model has seen them. Then it asks again.
+  const isLost = play.calls !== undefined && fresh.length < play.calls.length;
+  const { value, done } = isLost
+    ? { value: play.calls }
+    : play.turns.next(fresh.slice(-(play.calls?.length ?? 0)).map(play.client.clean ?? ((each) => each)));
   if (done) return { text: "The work is done." };
   play.requests += 1;
+  play.calls = value;
   return {
     text: "Working.",
     calls: value.map(([server, name, input]) => ({ ...play.client.call(server, name), input })),
   };
 }
 
+/** What the clients ask when they shorten their history. */
+const compactionPrompts =
+  /create a detailed summary of the conversation|CONTEXT CHECKPOINT COMPACTION|<state_snapshot>|detailed prompt for continuing our conversation|anchored summary/i;
+
 async function accept(choice) {
   const [name, part] = choice.split(":");
   const { missing, version } = findClient(folder, name);
   if (missing !== undefined) return check(false, `${name}: not found. Install it: ${missing}`);
   console.log(`\n${name} ${version}`);
-  const tests = { turns: acceptTurns, shared: acceptShared, lazy: acceptLazy, commands: acceptCommands };
+  const tests = {
+    turns: acceptTurns,
+    shared: acceptShared,
+    lazy: acceptLazy,
+    commands: acceptCommands,
+    long: acceptLong,
+    room: acceptRoom,
+    direct: acceptDirect,
+  };
   for (const [each, test] of Object.entries(tests)) if (part === undefined || part === each) await test(name);
 }
 
 // Ten turns and more in one conversation, ten calls at once, and a resumed conversation.
 
 async function acceptTurns(name) {
-  const place = open(name, { plimsoll: ours("mcp", ...clients[name].account) });
+  const place = open(name, { plimsoll: ours("mcp", "--total", "100000", ...clients[name].account) });
   const seen = { turns: [] };
   await converse(place, tenTurns(seen));
   check(
@@ -138,8 +170,8 @@ function* askBudget(seen) {
 async function acceptShared(name) {
   const files = [process.execPath, join(modules, "@modelcontextprotocol/server-filesystem/dist/index.js")];
   const place = open(name, {
-    plimsoll: ours("mcp", "--session", "both"),
-    files: ours("mcp", "wrap", "--session", "both", "--", ...files, "PROJECT"),
+    plimsoll: ours("mcp", "--total", "100000", "--session", "both"),
+    files: ours("mcp", "wrap", "--total", "100000", "--session", "both", "--", ...files, "PROJECT"),
   });
   const seen = {};
   await converse(place, twoServers(seen, place));
@@ -231,6 +263,113 @@ function* runCommands(seen) {
   [seen.shell] = yield run("node test.js | head -1");
 }
 
+// A conversation that is longer than the window: a wrapped server gives each file in as many calls as at the beginning.
+
+const filesystem = join(modules, "@modelcontextprotocol/server-filesystem/dist/index.js");
+const wrapFiles = (...flags) =>
+  ours("mcp", "wrap", "--as", "files", ...flags, "--", process.execPath, filesystem, "PROJECT");
+
+async function acceptLong(name) {
+  const place = open(name, { files: wrapFiles() });
+  clients[name].shortenWindow(place);
+  const reads = [];
+  await converse(place, readOften(place, reads, 30));
+  const { compactions } = play;
+  await converse(place, readOften(place, reads, 2), clients[name].resume);
+  const counts = reads.map(({ pages }) => pages);
+  const [first, last] = [counts[0], Math.max(...counts.slice(-2))];
+  const expected = { claude: 1, opencode: 1 }[name] ?? last;
+  check(
+    reads.length === 32 && last <= first && first === expected,
+    `${name}: ${reads.length} reads of 10,300 tokens took ${counts.join(",")} calls, over ${compactions} compactions and a resume`,
+    reads.at(-1),
+  );
+  check(
+    reads.every(({ small }) => small === 7),
+    `${name}: ${reads.reduce((sum, { small }) => sum + small, 0)} results of 1,500 tokens came whole`,
+    reads.find(({ small }) => small !== 7),
+  );
+}
+
+// With a total, a compaction that the plugin reports gives the room back.
+
+async function acceptRoom(name) {
+  if (name !== "claude") return;
+  const place = open(name, { files: wrapFiles("--total", "100000") });
+  clients[name].shortenWindow(place);
+  symlinkSync(plimsoll, join(place.home, "bin/plimsoll"));
+  place.hasPlugin = true;
+  execFileSync(process.execPath, [plimsoll, "plugin", "install", "claude-code", "--quiet"], {
+    cwd: place.project,
+    env: place.env,
+  });
+  const reads = [];
+  await converse(place, readOften(place, reads, 20));
+  const counts = reads.map(({ pages }) => pages);
+  const after = reads.filter(({ compactions }, index) => compactions > (reads[index - 1]?.compactions ?? 0));
+  check(
+    after.length > 0 && after.every(({ pages }) => pages <= counts[0]) && Math.max(...counts) > counts[0],
+    `${name}: with --total 100000, reads took ${counts.join(",")} calls; after compactions ${after.map(({ pages }) => pages).join(",")}`,
+    reads,
+  );
+}
+
+function* readOften(place, reads, rounds) {
+  const lines = (count) =>
+    Array.from(
+      { length: count },
+      (_, index) => `export const price${index} = ${index * 7}; // of item ${index}\n`,
+    ).join("");
+  write(place, "large.ts", lines(600));
+  write(place, "small.ts", lines(85));
+  const read = (path) => ["files", "read_text_file", { path: join(place.project, path) }];
+  for (let round = 0; round < rounds; round += 1) {
+    const compactions = play.compactions;
+    const [first] = yield [read("large.ts")];
+    let [pages, text] = [1, first ?? ""];
+    for (let token = nextToken(text); token !== undefined && pages < 40; token = nextToken(text)) {
+      [text] = yield [["files", "next_page", { token }]];
+      pages += 1;
+    }
+    const small = yield Array.from({ length: 7 }, () => read("small.ts"));
+    const isWhole = (each) => each.includes("price84 = 588") && nextToken(each) === undefined;
+    reads.push({ pages, compactions, small: small.filter(isWhole).length, text: text.slice(-200) });
+  }
+}
+
+function nextToken(text = "") {
+  return /token=([\w:+-]+)/.exec(text.slice(-400))?.[1];
+}
+
+// Claude Code finds other tools by a search, but calls those for pages at once.
+
+async function acceptDirect(name) {
+  if (name !== "claude") return;
+  const place = open(name, { files: wrapFiles() });
+  delete place.env.ENABLE_TOOL_SEARCH;
+  const seen = {};
+  await converse(place, readDirectly(place, seen));
+  const listed = (play.tools ?? []).filter((tool) => tool.startsWith("mcp__files__")).sort();
+  check(
+    listed.join() === "mcp__files__next_page,mcp__files__recall",
+    `${name}: the first request has ${listed.join(" and ")} of the server's tools`,
+    play.tools,
+  );
+  check(/mcp__files__next_page token=/.test(seen.first), `${name}: a note names the tool as the model sees it`, seen);
+  check(/price700 = /.test(seen.page), `${name}: next_page answers without a search`, seen);
+  check(/price4321 = /.test(seen.recalled), `${name}: recall answers without a search`, seen);
+}
+
+function* readDirectly(place, seen) {
+  const lines = Array.from({ length: 5_000 }, (_, index) => `export const price${index} = ${index * 7};\n`);
+  write(place, "huge.ts", lines.join(""));
+  yield [["", "ToolSearch", { query: "select:mcp__files__read_text_file" }]];
+  [seen.first] = yield [["files", "read_text_file", { path: join(place.project, "huge.ts") }]];
+  [seen.page] = yield [["files", "next_page", { token: nextToken(seen.first) }]];
+  const id = /id (\w{16})/.exec(seen.first?.slice(-300))?.[1];
+  [seen.recalled] = yield [["files", "recall", { id, pattern: "price4321 " }]];
+}
+
 /** How each client is told of servers, asked and resumed, and how its model names their tools. */
 const clients = {
   claude: {
@@ -239,14 +378,19 @@ const clients = {
     // Otherwise the client hides the tools until the model searches for them.
     env: { ENABLE_TOOL_SEARCH: "false" },
     install: (place, servers) => write(place, ".mcp.json", JSON.stringify({ mcpServers: servers })),
-    args: ({ project }, more) => {
-      const config = ["--mcp-config", join(project, ".mcp.json"), "--strict-mcp-config"];
+    args: ({ project, hasPlugin }, more) => {
+      // The plugin has a server of its own.
+      const strict = hasPlugin ? [] : ["--strict-mcp-config"];
+      const config = ["--mcp-config", join(project, ".mcp.json"), ...strict];
       const allowed = ["--allowedTools", "mcp__plimsoll,mcp__files,mcp__lazy"];
       const session = more.length > 0 ? more : ["--session-id"];
       return ["-p", "MCP-TASK", "--model", modelOf("claude"), ...config, ...allowed, ...session, conversation];
     },
     resume: ["--resume"],
-    call: (server, name) => ({ name: `mcp__${server}__${name}` }),
+    call: (server, name) => ({ name: server === "" ? name : `mcp__${server}__${name}` }),
+    shortenWindow: ({ env }) => {
+      env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = "100000";
+    },
   },
   codex: {
     account: [],
@@ -263,6 +407,10 @@ const clients = {
     resume: ["resume", "--last"],
     clean: (text) => text.replace(/^Wall time: [^\n]*\nOutput:\n/, ""),
     call: (server, name) => ({ namespace: `mcp__${server}`, name }),
+    shortenWindow: ({ home }) => {
+      const file = join(home, ".codex/config.toml");
+      writeFileSync(file, `model_auto_compact_token_limit = 100000\n${readFileSync(file, "utf8")}`);
+    },
   },
   opencode: {
     account: ["--session", "accept"],
@@ -275,6 +423,13 @@ const clients = {
     args: (_, more) => ["run", "-m", modelOf("opencode"), ...more, "MCP-TASK"],
     resume: ["--continue"],
     call: (server, name) => ({ name: `${server}_${name}` }),
+    shortenWindow: ({ home }) => {
+      const file = join(home, ".config/opencode/opencode.json");
+      const settings = JSON.parse(readFileSync(file, "utf8"));
+      const limit = { context: 130_000, output: 8_000 };
+      settings.provider.scripted.models = { "claude-sonnet-4-5": { limit } };
+      writeFileSync(file, JSON.stringify(settings));
+    },
   },
   gemini: {
     account: ["--session", "accept"],
@@ -283,6 +438,8 @@ const clients = {
     resume: ["--resume", "latest"],
     clean: (text) => text.replace(/^<untrusted_context>\n|\n<\/untrusted_context>$/g, ""),
     call: (server, name) => ({ name: `mcp_${server}_${name}` }),
+    shortenWindow: ({ home }) =>
+      addSettings(join(home, ".gemini/settings.json"), { model: { compressionThreshold: 0.1 } }),
   },
 };
 
@@ -335,12 +492,10 @@ function numberedLines(text) {
 
 function converse(place, turns, more = []) {
   const client = clients[place.name];
-  play = { turns, client, seen: 0, requests: 0 };
-  // A resumed conversation sends its earlier results again.
-  if (more.length > 0) play.seen = Number.POSITIVE_INFINITY;
+  play = { turns, client, seen: 0, requests: 0, compactions: 0 };
   const args = client.args(place, more);
   return new Promise((settle) => {
-    const options = { cwd: place.project, env: place.env, timeout: 240_000, maxBuffer: 50_000_000 };
+    const options = { cwd: place.project, env: place.env, timeout: 500_000, maxBuffer: 50_000_000 };
     const child = execFile(join(place.home, "bin", place.name), args, options, (error, stdout, stderr) => {
       if (play.requests === 0) console.log(error?.message, stdout.slice(-1_000), stderr.slice(-1_000));
       settle({ stdout, stderr });
@@ -373,7 +528,8 @@ function check(isTrue, what, facts) {
 
 const model = await startProvider({
   title: "A task",
-  answer: ({ text, results }) => (text.includes("MCP-TASK") ? follow(results) : { text: "A task" }),
+  answer: (request) =>
+    request.text.includes("MCP-TASK") || play.compactions > 0 ? follow(request) : { text: "A task" },
 });
 try {
   for (const name of chosen.length > 0 ? chosen : ["claude", "codex", "opencode", "gemini"]) await accept(name);

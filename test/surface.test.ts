@@ -261,6 +261,7 @@ test("every command has its help frozen", async () => {
     "audit",
     "count",
     "trim",
+    "serve",
     "validate",
     "replay",
     "bill",

@@ -21,7 +21,7 @@ const frontPage = "index.md";
 const knownGroups: Readonly<Record<string, readonly string[]>> = {
   "Start here": ["many-repositories.md", "long-sessions.md", "commands.md"],
   "Files of AI tools": ["inject.md", "packs.md", "verbosity.md", "prompts.md", "sync.md", "audit.md"],
-  Conversations: ["history.md", "integrations.md", "policies.md", "intake.md", "tokens.md"],
+  Conversations: ["history.md", "integrations.md", "serve.md", "policies.md", "intake.md", "tokens.md"],
   Spending: ["bill.md", "spend.md", "billing.md"],
   Tools: ["session.md", "mcp.md", "plugins.md", "fleet.md"],
   "Prompts and plans": ["compose.md", "nebula.md"],

@@ -11,6 +11,8 @@ const packages = {
   gemini: ["@google/gemini-cli", "bundle/gemini.js"],
   pi: ["@mariozechner/pi-coding-agent", "dist/cli.js"],
   copilot: ["@github/copilot", "npm-loader.js"],
+  cline: ["cline", "bin/cline"],
+  qwen: ["@qwen-code/qwen-code", "cli.js"],
 };
 
 export const clientNames = Object.keys(packages);
@@ -105,6 +107,14 @@ const settings = {
       COPILOT_MODEL: "gpt-5.4",
       COPILOT_OFFLINE: "true",
     }),
+  },
+  cline: {
+    model: "gpt-5.4",
+    env: () => ({ CLINE_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1" }),
+  },
+  qwen: {
+    model: "qwen3-coder",
+    env: (url) => ({ OPENAI_API_KEY: "none", OPENAI_BASE_URL: `${url}/v1`, OPENAI_MODEL: "qwen3-coder" }),
   },
   pi: {
     model: "scripted/claude-sonnet-4-5",

@@ -78,4 +78,71 @@ export const survivors = [
     replacement: "index <= end",
     reason: "Writes a zero after the last block, which nobody reads.",
   },
+  {
+    file: "src/core/messages/bound-prefix.ts",
+    original: "first < second",
+    replacement: "first <= second",
+    reason: "An object has each key once.",
+  },
+  {
+    file: "src/results/session/ledger.ts",
+    original: "() => false",
+    replacement: "() => undefined",
+    reason: "Both mean that it is never enough.",
+  },
+  {
+    file: "src/results/session/ledger.ts",
+    original: "tokens > unlimited / 2",
+    replacement: "tokens >= unlimited / 2",
+    reason: "Half of the number is not whole, and a number of tokens is.",
+  },
+  {
+    file: "src/conversation/sdk/place-markers.ts",
+    original: "at < index",
+    replacement: "at <= index",
+    reason: "No marker is added to a message in which the request has one.",
+  },
+  {
+    file: "src/conversation/sdk/place-markers.ts",
+    original: "at >= index",
+    replacement: "at > index",
+    reason: "No marker is added to a message in which the request has one.",
+  },
+  {
+    file: "src/conversation/sdk/place-markers.ts",
+    original: "[...(marked.messages.get(index) ?? []), needed]",
+    replacement: "[]",
+    reason:
+      "An added marker has another lifetime than the rest only because of one that the request had, and that one has the same effect on the places after it.",
+  },
+  {
+    file: "src/conversation/sdk/place-markers.ts",
+    original: "[]",
+    replacement: '["Stryker was here"]',
+    reason: "A list of lifetimes with another word in it has the same lifetimes.",
+  },
+  {
+    file: "src/rules/packs/trim-packs.ts",
+    original: "trimmed.packs.length > 0",
+    replacement: "false",
+    reason: "Only saves time: packs that fit as a whole are shortened by nothing, and get all parts.",
+  },
+  {
+    file: "src/rules/packs/trim-packs.ts",
+    original: "[]",
+    replacement: '["Stryker was here"]',
+    reason: "No renderer has text for a part with this name.",
+  },
+  {
+    file: "src/results/session/ledger.ts",
+    original: "used.system > 0",
+    replacement: "true",
+    reason: "A part of the system text without tokens adds nothing.",
+  },
+  {
+    file: "src/results/session/ledger.ts",
+    original: "used.system > 0",
+    replacement: "used.system >= 0",
+    reason: "A part of the system text without tokens adds nothing.",
+  },
 ];

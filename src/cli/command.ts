@@ -9,6 +9,15 @@ export interface CommandEntry {
   load(): Promise<Command | CommandGroup>;
 }
 
+/** A line of a table. `find` is called when the command is used, so it may import a module or name a later constant. */
+export function subcommand(
+  name: string,
+  summary: string,
+  find: () => Command | CommandGroup | Promise<Command | CommandGroup>,
+): CommandEntry {
+  return { name, summary, load: async () => find() };
+}
+
 /** A command that only contains others: `plimsoll packs list`. */
 export interface CommandGroup {
   readonly subcommands: readonly CommandEntry[];

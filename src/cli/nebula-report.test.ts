@@ -13,7 +13,14 @@ function trial({ json = false, completed = 0 } = {}) {
     throw new Error("nothing goes to stdout");
   };
   const output: Output = {
-    ...{ json, quiet: false, terminal: false, columns: undefined, style: { bold: unused, dim: unused } },
+    ...{
+      json,
+      quiet: false,
+      watched: false,
+      terminal: false,
+      columns: undefined,
+      style: { bold: unused, dim: unused },
+    },
     ...{ result: unused, exactResult: unused },
     note: (text) => lines.push(`note ${text}`),
     problem: (text) => lines.push(`problem ${text}`),

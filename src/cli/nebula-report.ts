@@ -1,5 +1,5 @@
 /** Shows the phases of a nebula: how they would run, in which order, and how a run of them ended. */
-import { countNoun, formatNumber, printable, printableLines } from "../core/text/index.ts";
+import { countNoun, formatNumber, oneLine, printable, printableLines } from "../core/text/index.ts";
 import type { Counter } from "../core/tokens/index.ts";
 import { renderTable, type Style } from "../host/index.ts";
 import type { RunStart } from "../plans/index.ts";
@@ -35,12 +35,47 @@ export function renderApplyReport(
           `${formatNumber(phase.promptTokens)} tokens`,
         ]),
     ...(hasCost ? [phase.costUsd === undefined ? "" : dollars(phase.costUsd)] : []),
-    printable(phase.error?.split("\n")[0] ?? ""),
+    describeState(phase),
   ]);
   const [left, right] = ["left" as const, "right" as const];
   const machine = shown === undefined ? [] : [left];
   const alignments = [left, left, ...machine, left, right, right, ...(hasCost ? [right] : []), left];
   return [...renderTable(rows, alignments), sumUp(phases)].join("\n");
+}
+
+/** What its agent does now, or what went wrong, or that nothing has checked the work. */
+function describeState({ doing, error, state, checks }: PhaseReport): string {
+  if (doing !== undefined) {
+    const cost = doing.costUsd === undefined ? "" : `, ${dollars(doing.costUsd)} so far`;
+    const tokens =
+      doing.usage === undefined ? "" : `, ${formatNumber(doing.usage.inputTokens + doing.usage.outputTokens)} tokens`;
+    return `${printable(oneLine(doing.text))} (since ${duration(doing.seconds)}${tokens}${cost})`;
+  }
+  if (error !== undefined) return printable(error.split("\n")[0]!);
+  if (state !== "completed") return "";
+  return checks === undefined ? "not checked" : `checks ${checks}`;
+}
+
+/** Says what a person can do next: read the work, merge it, or continue. */
+export function nextSteps(
+  { phases }: ApplyReport,
+  { plan, branch }: { readonly plan: string; readonly branch?: string | undefined },
+): string[] {
+  const unfinished = phases.filter(({ state }) => state !== "completed");
+  const hasWork = branch !== undefined && phases.some(({ state }) => state === "completed");
+  const failed = phases.filter(({ state }) => state === "failed");
+  const most = 5;
+  return [
+    ...failed.slice(0, most).map(({ id, attempts }) => {
+      return `${printable(id)} failed in ${countNoun(attempts, "attempt")}. See "plimsoll nebula logs ${plan} ${printable(id)}"`;
+    }),
+    ...(unfinished.length > 0 ? [`continue with the same command and --resume`] : []),
+    ...(hasWork
+      ? [
+          `the work is on the branch ${branch}. See it with "git diff HEAD...${branch}", merge it with "git merge ${branch}"`,
+        ]
+      : []),
+  ];
 }
 
 /** Returns the machine of a phase, and when its run was last seen if the phase is not done. Two machines of one name are
@@ -132,13 +167,16 @@ export function showWaves(
     const size = `${countNoun(nebula.phases.length, "phase")} in ${countNoun(waves.length, "wave")}`;
     const summary = `${printable(nebula.name)}: ${size}, ${formatNumber(total)} tokens of tasks by ${counter.name}`;
     if (nebula.phases.length === 0) return summary;
-    const [header = "", ...lines] = renderWaves(waves, tokens);
-    return [style.dim(header), ...lines, "", summary, "", ...renderPhaseRuns(runs, nebula)].join("\n");
+    return [...renderWaves(waves, tokens, style), "", summary, "", ...renderPhaseRuns(runs, nebula)].join("\n");
   };
   return { json, mermaid: () => renderMermaid(waves), text: renderText };
 }
 
-function renderWaves(waves: readonly (readonly Phase[])[], tokens: ReadonlyMap<string, number>): string[] {
+function renderWaves(
+  waves: readonly (readonly Phase[])[],
+  tokens: ReadonlyMap<string, number>,
+  style: Style,
+): string[] {
   const rows = waves.flatMap((wave, index) =>
     wave.map(({ id, title, dependsOn, gate, scope }) => [
       String(index + 1),
@@ -150,10 +188,8 @@ function renderWaves(waves: readonly (readonly Phase[])[], tokens: ReadonlyMap<s
       renderFirst(scope),
     ]),
   );
-  return renderTable(
-    [["wave", "id", "title", "depends on", "gate", "tokens", "scope"], ...rows],
-    ["right", "left", "left", "left", "left", "right", "left"],
-  );
+  const headings = ["wave", "id", "title", "depends on", "gate", "tokens", "scope"];
+  return renderTable([headings, ...rows], ["right", "left", "left", "left", "left", "right", "left"], style);
 }
 
 /** How many patterns the table shows; the JSON has all. */

@@ -5,6 +5,9 @@ import type { Output } from "../host/index.ts";
 /** Asks one question at a time; other questions wait. Only y and yes mean yes. */
 export type Ask = (question: string) => Promise<boolean>;
 
+/** `words` returns the answer as it is. */
+export type Questions = Ask & { words(question: string): Promise<string> };
+
 export interface QuestionOptions {
   readonly stdin: NodeJS.ReadableStream;
   readonly output: Pick<Output, "problem">;
@@ -14,23 +17,25 @@ export interface QuestionOptions {
   onAsking(isAsking: boolean): void;
 }
 
-export function createQuestions({ stdin, output, signal, onAsking }: QuestionOptions): Ask {
+export function createQuestions({ stdin, output, signal, onAsking }: QuestionOptions): Questions {
   const askNow = async (question: string) => {
-    if (signal.aborted) return false;
+    if (signal.aborted) return "";
     onAsking(true);
-    output.problem(`${question} [y/N]`);
+    output.problem(question);
     try {
-      return /^\s*y(es)?\s*$/i.test(await readLine(stdin, signal));
+      return (await readLine(stdin, signal)).trim();
     } finally {
       onAsking(false);
     }
   };
   let last: Promise<unknown> = Promise.resolve();
-  return (question) => {
+  const words = (question: string) => {
     const answer = last.then(() => askNow(question));
     last = answer;
     return answer;
   };
+  const ask = async (question: string) => /^y(es)?$/i.test(await words(`${question} [y/N]`));
+  return Object.assign(ask, { words });
 }
 
 /** Asks for a line of text. Returns an empty text if the input ends. */

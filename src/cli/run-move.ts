@@ -2,7 +2,15 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { formatNumber, printable } from "../core/text/index.ts";
-import { chooseCounter, homeDirectory, loadConfig, projectRoot, renderTable, withJournal } from "../host/index.ts";
+import {
+  chooseCounter,
+  homeDirectory,
+  loadConfig,
+  projectRoot,
+  renderTable,
+  type Style,
+  withJournal,
+} from "../host/index.ts";
 import {
   embeddedAdapters,
   type LoadedTokens,
@@ -93,18 +101,18 @@ function renderText(plan: MovePlan, result: MoveResult | undefined, { output }: 
     const whom = tools?.join(", ") ?? (notTools === undefined ? "all" : `not ${notTools.join(", ")}`);
     return [id, whom, printable(`${from}${globs.length === 0 ? "" : ` (${globs.join(", ")})`}`)];
   });
-  const packs = renderTable([["pack", "for", "from"], ...rows], ["left", "left", "left"]);
+  const packs = renderTable([["pack", "for", "from"], ...rows], ["left", "left", "left"], output.style);
   const files = plan.moved.map(({ path }) => printable(path)).join(", ");
   const ending =
     result === undefined
       ? [`would move the text of ${files}`, "Nothing was written, because this was a dry run."]
       : [`moved the text of ${files}`, '"plimsoll undo" takes it back.'];
-  const tables = [...(rows.length === 0 ? [] : [packs]), renderLoads(plan, result)];
-  return [...tables.flatMap(([head, ...lines]) => [output.style.dim(head!), ...lines, ""]), ...ending].join("\n");
+  const tables = [...(rows.length === 0 ? [] : [packs]), renderLoads(plan, result, output.style)];
+  return [...tables.flatMap((lines) => [...lines, ""]), ...ending].join("\n");
 }
 
 /** Tools with the same numbers share a line. */
-function renderLoads({ before }: MovePlan, result: MoveResult | undefined): string[] {
+function renderLoads({ before }: MovePlan, result: MoveResult | undefined, style: Style): string[] {
   const tools = new Map<string, string[]>();
   for (const { tool, folder, before: then, after, markers } of pairLoads(before, result?.after)) {
     const numbers = result === undefined ? [then] : [then, after ?? 0, markers ?? 0];
@@ -113,5 +121,6 @@ function renderLoads({ before }: MovePlan, result: MoveResult | undefined): stri
   }
   const names = result === undefined ? ["tokens"] : ["before", "after", "of it markers"];
   const rows = [...tools].map(([cells, ids]) => [...cells.split("\n"), ids.join(", ")]);
-  return renderTable([[...names, "in", "loaded by"], ...rows], [...names.map(() => "right" as const), "left", "left"]);
+  const sides = [...names.map(() => "right" as const), "left" as const, "left" as const];
+  return renderTable([[...names, "in", "loaded by"], ...rows], sides, style);
 }

@@ -4,6 +4,7 @@ import type { ContentChoice } from "../rules/index.ts";
 import type { OptionSpec, OptionValues } from "./command.ts";
 
 export type ValueOption = OptionSpec & { readonly value: string; readonly list?: never };
+export type ListOption = OptionSpec & { readonly value: string; readonly list: true };
 export type SwitchOption = OptionSpec & { readonly value?: never };
 
 export const counterOptions: Readonly<Record<"counter" | "model", ValueOption>> = {

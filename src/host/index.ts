@@ -32,7 +32,14 @@ export {
   keptCopies,
   type PlannedChange,
 } from "./files/change-file.ts";
-export { listRuns, type RecordedRun, recordChanges, withJournal } from "./files/change-journal.ts";
+export {
+  listRuns,
+  type RecordedRun,
+  recordChanges,
+  type UndoneFile,
+  undoRun,
+  withJournal,
+} from "./files/change-journal.ts";
 export type { CountReport } from "./files/count-files.ts";
 export {
   hasRepository,
@@ -151,7 +158,6 @@ export { type CounterChoice, chooseCounter, chooseCounters, modelForCounter } fr
 export { readKnownShape, type ShapeName } from "./config/known-shape.ts";
 export type { YamlDocument } from "./config/yaml-document.ts";
 export { replaceOwnFile } from "./files/replace-file.ts";
-export { type UndoneFile, undoRun } from "./files/undo-changes.ts";
 export { createDiff } from "./files/unified-diff.ts";
 export { type Caller, createOutput, type Output, type Style, type TextStream } from "./print/output.ts";
 export { describeError, type ExitCode, exitCodes, reportError, takeEndSignals } from "./print/report-error.ts";

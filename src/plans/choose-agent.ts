@@ -27,6 +27,10 @@ export interface AgentPreferences {
   readonly budgetUsd?: number | undefined;
   /** Where it works, if that is not the folder that it was chosen for. */
   readonly folder?: string | undefined;
+  /** The session that goes on. */
+  readonly session?: string | undefined;
+  /** The commands that it may run, exactly as they are. */
+  readonly check?: readonly string[] | undefined;
 }
 
 /** The agent of a person's choice and the configuration. */
@@ -85,11 +89,12 @@ export async function chooseAgent(
       const chosen = { agent: name, command, model: model(preferred), allow: allow(preferred) };
       // Checked at every start, because an agent may have written settings for the next one.
       const trustFolder = name === "gemini" && !hasGeminiSettings(preferred.folder ?? directory, env);
-      return agentCommand({ ...chosen, args, trustFolder, budgetUsd: preferred.budgetUsd });
+      const { budgetUsd, session, check: checks } = preferred;
+      return agentCommand({ ...chosen, args, trustFolder, budgetUsd, session, checks });
     },
     permissions: (preferred) => (command === undefined ? allow(preferred) : "as the command says"),
     keepsLimit(preferred) {
-      if (preset === undefined || preset.prints === "text") return false;
+      if (preset === undefined) return false;
       const used = model(preferred);
       const provider = used === undefined ? undefined : providerOfModel(used);
       const isPriced = provider !== undefined && !priceOf({ provider, model: used, prices: values.prices }).isDefault;

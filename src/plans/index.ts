@@ -13,9 +13,11 @@ export {
   readContextSettings,
   scanDirectory,
 } from "./compose-context.ts";
+export { generateNebula } from "./generate-nebula.ts";
 export {
   type ApplyChoice,
   type ApplySettings,
+  chooseReviewers,
   findPhase,
   limitProblems,
   nebulaSettings,

@@ -24,7 +24,7 @@ import {
   trustRecord,
 } from "../host/index.ts";
 import { readProjectFetches } from "../rules/index.ts";
-import { type ChosenAgent, findLoadedFiles } from "./choose-agent.ts";
+import { type ChosenAgent, checkAgentCommand, chooseAgent, findLoadedFiles } from "./choose-agent.ts";
 import {
   type ApplyOptions,
   type LoadedNebula,
@@ -88,7 +88,18 @@ export interface ApplyChoice
 
 export type ApplySettings = Omit<
   ApplyOptions,
-  "store" | "command" | "agent" | "model" | "resume" | "rerun" | "only" | "approve" | "signal" | "onEvent"
+  | "store"
+  | "command"
+  | "agent"
+  | "model"
+  | "allow"
+  | "review"
+  | "resume"
+  | "rerun"
+  | "only"
+  | "approve"
+  | "signal"
+  | "onEvent"
 >;
 
 /** Reads settings: the choice, or else nebula.toml, or else the configuration, or else the defaults of applyNebula. */
@@ -125,6 +136,30 @@ export async function readApplySettings(
     },
     timeoutMs: choice.timeoutMs,
     storeFile: storeFile(choice.store, { cwd, env, config }),
+  };
+}
+
+/** Returns what runs the reviewers of a nebula: agents that may only read. A reviewer without an agent is another run of
+ *  the phase's agent, and an agent of another command line cannot be limited. */
+export async function chooseReviewers(
+  { phases }: Nebula,
+  { agent, command }: { readonly agent: ChosenAgent; readonly command?: string | undefined },
+  { cwd, env }: Pick<Caller, "cwd" | "env">,
+): Promise<NonNullable<ApplyOptions["review"]>> {
+  const chosen = new Map<string, ChosenAgent>();
+  for (const { reviewer } of phases) {
+    const name = reviewer?.agent ?? agent.name;
+    if (reviewer === undefined || name === undefined || chosen.has(name)) continue;
+    const found = await chooseAgent({ agent: name, allow: "read" }, { cwd, env });
+    await checkAgentCommand(name, { cwd, env, advice: "Install it, or name another in reviewer.agent." });
+    chosen.set(name, found);
+  }
+  return (phase, start) => {
+    const name = phase.reviewer?.agent ?? agent.name;
+    const found = name === undefined ? undefined : chosen.get(name);
+    if (found === undefined) return { command: command ?? "" };
+    const model = phase.reviewer?.model ?? (name === agent.name ? agent.model(phase) : undefined);
+    return { command: found.line({ ...start, model }) ?? "", agent: name, model: found.model({ model }) };
   };
 }
 
@@ -188,7 +223,7 @@ export function limitProblems(
   const unkept = nebula.phases.filter((phase) => !agent.keepsLimit(phase)).map(({ file }) => file);
   const who = agent.name ?? "the agent's command";
   // An agent that reports only tokens needs a model with a known price.
-  const isPriced = agent.preset !== undefined && agent.preset.prints !== "text";
+  const isPriced = agent.preset !== undefined;
   const unless = isPriced ? " unless its model has a known price (--model)" : "";
   const message = `cannot be kept: ${who} does not report what it costs${unless}`;
   return limits

@@ -21,6 +21,8 @@ interface RareFields {
   readonly back?: number | undefined;
   readonly extra?: readonly UsageStep[] | undefined;
   readonly tariff?: Tariff | undefined;
+  readonly diagnosis?: string | undefined;
+  readonly unreported?: number | undefined;
 }
 
 export function packFacts({ calls, results, ...facts }: SessionFacts): PackedFacts {
@@ -40,13 +42,12 @@ export function packFacts({ calls, results, ...facts }: SessionFacts): PackedFac
     results: [] as number[],
   };
   for (const [index, call] of calls.entries()) {
-    const { marks, back, extra, tariff } = call;
+    const { marks, back, extra, tariff, diagnosis, unreported } = call;
     packed.ids.push(call.id);
     packed.calls.push(findPlace(call.model), call.time, call.start, call.chain, call.previous, findPlace(call.tool));
     packed.calls.push(call.added, call.read, call.write5m, call.write1h, call.uncached, call.output);
-    if (marks.length > 0 || back !== undefined || extra !== undefined || tariff !== undefined) {
-      packed.rare.push([index, { marks, back, extra, tariff }]);
-    }
+    const isRare = [back, extra, tariff, diagnosis, unreported].some((each) => each !== undefined);
+    if (marks.length > 0 || isRare) packed.rare.push([index, { marks, back, extra, tariff, diagnosis, unreported }]);
   }
   for (const { call, tool, file, chars } of results) packed.results.push(call, findPlace(tool), findPlace(file), chars);
   return { ...facts, ...packed, names };
@@ -101,6 +102,8 @@ function unpackCall(
     back: rare?.back,
     extra: rare?.extra,
     tariff: rare?.tariff,
+    diagnosis: rare?.diagnosis,
+    unreported: rare?.unreported,
   };
 }
 

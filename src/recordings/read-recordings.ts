@@ -3,8 +3,9 @@
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { ContextError } from "../core/errors.ts";
+import { readEvents, type Store } from "../core/store/index.ts";
 import type { Caller } from "../host/index.ts";
-import { messagesLimit, readForeign, systemReason } from "../host/index.ts";
+import { lookInStore, messagesLimit, readForeign, systemReason } from "../host/index.ts";
 import { readForeignDatabase } from "./foreign-database.ts";
 import { findSessionFiles, type SessionFile } from "./places.ts";
 import {
@@ -130,3 +131,29 @@ async function readDatabase(path: string, known: FileEntry | undefined): Promise
   for await (const session of readForeignDatabase(path)) sessions.push(readOpencode(session));
   return { entry: { path, size, mtimeMs, offset: size, tail: 0, sessions }, bytes: size };
 }
+
+/** Reads when Plimsoll trimmed the history of each session, from the events of the store. Returns nothing if there is no
+ *  store, or if it cannot be read. */
+export async function readTrims(place: string): Promise<ReadonlyMap<string, readonly number[]>> {
+  const trims = new Map<string, number[]>();
+  const readAllEvents = async (store: Store): Promise<void> => {
+    for (let after = 0; ; ) {
+      const events = await readEvents(store, { after, limit: eventsAtOnce });
+      for (const { kind, sessionId, at, numbers } of events) {
+        const isTrim = kind === "trim" || (kind === "loss" && numbers.cause === "epoch");
+        if (!isTrim || sessionId === undefined) continue;
+        const times = trims.get(sessionId) ?? [];
+        trims.set(sessionId, times);
+        times.push(at);
+      }
+      const last = events.at(-1)?.sequence;
+      if (last === undefined) return;
+      after = last;
+    }
+  };
+  // A store that is damaged or in use elsewhere must not stop a bill.
+  await lookInStore(place, readAllEvents).catch(() => undefined);
+  return trims;
+}
+
+const eventsAtOnce = 1_000;

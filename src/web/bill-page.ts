@@ -1,7 +1,17 @@
 /** The page of `bill`: its data. */
 import { inputCost } from "../core/billing/index.ts";
 import { countNoun, formatNumber } from "../core/text/index.ts";
-import { agentNames, type BilledSession, type BillReport, iso, periodOf, stamp } from "../recordings/index.ts";
+import {
+  agentNames,
+  type BilledSession,
+  type BillReport,
+  describeKnown,
+  describeUnreported,
+  iso,
+  periodOf,
+  prefixTable,
+  stamp,
+} from "../recordings/index.ts";
 import type { BillFacts, BillSession } from "./browser/page-data.ts";
 import { renderHtml } from "./html-page.ts";
 
@@ -10,8 +20,9 @@ const maxSessions = 400;
 /** Rows of each table. */
 const maxRows = 10;
 
-export function renderBillPage(report: BillReport): string {
-  const { total, causes, weights, unpriced, recordings, priceMonths } = report;
+/** `whatIf` is the table of `--what-if`. */
+export function renderBillPage(report: BillReport, whatIf?: BillFacts["whatIf"]): string {
+  const { total, causes, weights, unpriced, unreported, recordings, priceMonths } = report;
   const wanted = new Set(report.calls.map(({ call }) => call));
   const sessions = report.sessions
     .map((session) => describeSession(session, { report, wanted }))
@@ -23,25 +34,31 @@ export function renderBillPage(report: BillReport): string {
   const notes = unpriced.map(
     ({ key, calls }) => `No price of its own: ${key}, ${countNoun(calls, "call")}, not in the dollars.`,
   );
+  notes.push(...describeUnreported(unreported).map((note) => `${note}.`));
   if (sessions.length > maxSessions) {
     const [shown, all] = [formatNumber(maxSessions), formatNumber(sessions.length)];
     notes.push(`The page shows the ${shown} most expensive of ${all} sessions.`);
   }
   const facts: BillFacts = {
     total,
-    causes,
+    causes: causes.map((row) => ({ ...row, knownFrom: describeKnown(row) })),
     description: description.join(" · "),
     notes,
     days: spendByDay(report),
-    losses: report.losses.slice(0, maxRows).map(({ facts, cause, time, rewritten, usd = null, detail }) => ({
-      cause,
-      time: stamp(time),
-      rewritten,
-      usd,
-      detail,
-      session: facts.session,
-      project: facts.project,
-    })),
+    losses: report.losses
+      .slice(0, maxRows)
+      .map(({ facts, cause, confidence = "-", time, rewritten, usd = null, detail }) => ({
+        cause,
+        confidence,
+        time: stamp(time),
+        rewritten,
+        usd,
+        detail,
+        session: facts.session,
+        project: facts.project,
+      })),
+    prefix: prefixTable(report),
+    whatIf,
     weights: {
       tools: weights.tools.slice(0, maxRows),
       files: weights.files.slice(0, maxRows),

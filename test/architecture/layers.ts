@@ -118,6 +118,7 @@ const otherDoors: ReadonlySet<string> = new Set([
   "src/core/errors.ts",
   "src/core/bytes.ts",
   "src/core/crypto.ts",
+  "src/host/processes/loopback-server.ts",
   "src/host/store/postgres.ts",
   "src/host/store/sqlite.ts",
   "src/host/store/sqlite-driver.ts",
@@ -125,6 +126,7 @@ const otherDoors: ReadonlySet<string> = new Set([
   "src/conversation/sdk/fetch.ts",
   "src/conversation/sdk/anthropic.ts",
   "src/conversation/sdk/openai.ts",
+  "src/conversation/sdk/serve-requests.ts",
 ]);
 
 function isDoor(path: string): boolean {

@@ -268,10 +268,8 @@ test("advice about a shared file limits it for all who read it, and never costs 
   pack("big", 700, "weight: 10\n");
   sandbox.write(".plimsoll/config.yaml", "tools: [claude-code, cursor, agents-md]\n");
   await sandbox.call(["inject", "-q"]);
-  const { advice } = await auditOf("claude-code");
-  const both =
-    "CLAUDE.md and AGENTS.md both hold Plimsoll's block. Add the line @AGENTS.md to the first and run plimsoll inject";
-  expect(advice.join("\n")).toContain(both);
+  // Each block is for other tools, and an import works in one folder only.
+  expect((await auditOf("claude-code")).advice.join("\n")).not.toContain("@AGENTS.md");
   sandbox.write("CLAUDE.md", `@AGENTS.md\n${claude()}`);
   await sandbox.call(["inject", "--prune", "-q"]);
   expect(claude()).toContain("never push to main please");

@@ -322,20 +322,27 @@ test.each(process.env.PLIMSOLL_DEEP === "1" ? simulated : simulated.slice(0, 1))
       if (!flags.includes("--model")) expect(recorded.usd).toBeCloseTo(total.usd, 4);
       return results as { window: number; policy: string; usd: number; ratioToNone: number }[];
     };
-    const [asSent, hour, ...trimmed] = whatIf.variants;
-    const rows = await replayed("--window", "64000,128000,200000", "--policy", "none,economic");
-    for (const { usd } of rows.filter(({ policy }) => policy === "none")) expect(usd).toBeCloseTo(asSent.usd, 4);
-    for (const [index, window] of [64_000, 128_000, 200_000].entries()) {
-      const row = rows.find((each) => each.window === window && each.policy === "economic");
-      expect(row?.usd).toBeCloseTo(trimmed[index].usd, 4);
-      expect(row?.ratioToNone).toBeCloseTo(trimmed[index].usd / whatIf.usd, 4);
+    const usdOf = (name: string) => whatIf.variants.find((each: { name: string }) => each.name === name).usd;
+    const rows = await replayed("--window", "128000,200000,300000", "--policy", "none,economic");
+    for (const { usd } of rows.filter(({ policy }) => policy === "none")) expect(usd).toBeCloseTo(usdOf("as sent"), 4);
+    for (const window of [128, 200, 300]) {
+      const row = rows.find((each) => each.window === window * 1000 && each.policy === "economic");
+      expect(row?.usd).toBeCloseTo(usdOf(`economic, ${window}k`), 4);
+      expect(row?.ratioToNone).toBeCloseTo(usdOf(`economic, ${window}k`) / whatIf.usd, 4);
     }
-    expect(rows.find(({ policy }) => policy === "none+delta")?.usd).toBeCloseTo(trimmed[3].usd, 4);
-    const long = await replayed("--window", "128000", "--policy", "none,economic", "--ttl", "1h");
-    expect(long.find(({ policy }) => policy === "none")?.usd).toBeCloseTo(hour.usd, 4);
-    expect(long.find(({ policy }) => policy === "economic+delta")?.usd).toBeCloseTo(trimmed[4].usd, 4);
+    const delta = (window: number, policy: string) =>
+      rows.find((each) => each.window === window && each.policy === policy)?.usd;
+    expect(delta(200_000, "none+delta")).toBeCloseTo(usdOf("intake deltas"), 4);
+    expect(delta(200_000, "economic+delta")).toBeCloseTo(usdOf("economic 200k, deltas"), 4);
+    for (const [ttl, name] of [
+      ["1h", "1-hour cache"],
+      ["5m", "5-minute cache"],
+    ] as const) {
+      const [row] = await replayed("--policy", "none", "--ttl", ttl);
+      expect(row?.usd).toBeCloseTo(usdOf(name), 4);
+    }
     // Another model has other prices and other counts.
     const [other] = await replayed("--model", "claude-haiku-4-5");
-    expect(other?.usd).not.toBeCloseTo(asSent.usd, 2);
+    expect(other?.usd).not.toBeCloseTo(usdOf("as sent"), 2);
   },
 );

@@ -41,7 +41,20 @@ describe.skipIf(!has("bash"))("bash (skipped where it is not installed)", () => 
   test("commands, options and arguments complete", async () => {
     expect(await completeInBash("plimsoll ")).toEqual([
       ...["init", "inject", "import", "undo", "packs", "notes", "sync", "audit", "count"],
-      ...["trim", "validate", "replay", "bill", "mcp", "plugin", "recall", "statusline", "guard", "session", "store"],
+      ...[
+        "trim",
+        "serve",
+        "validate",
+        "replay",
+        "bill",
+        "mcp",
+        "plugin",
+        "recall",
+        "statusline",
+        "guard",
+        "session",
+        "store",
+      ],
       ...["compose", "snapshot", "fabric", "run", "nebula"],
       ...["trust", "config", "completion"],
       "help",

@@ -20,7 +20,10 @@ test("a CLAUDE.md that would hide the team's AGENTS.md from Claude Code is not c
   project.put(".claude/settings.json", "{}\n");
   config("agents-md, claude-code");
   const run = await inject();
-  expect(run).toMatchObject({ code: 0, stderr: "" });
+  expect(run).toMatchObject({
+    code: 0,
+    stderr: "plimsoll: claude-code reads the block in AGENTS.md, because a new CLAUDE.md would hide AGENTS.md (in .)\n",
+  });
   expect(run.stdout).toMatch(/^AGENTS\.md \(agents-md, claude-code\): updated/);
   expect(has("CLAUDE.md")).toBe(false);
   expect(await inject("--check")).toMatchObject({ code: 0 });
@@ -57,6 +60,35 @@ test("an override file that hides the block from Codex is named, and fails a che
   const check = await inject("--check");
   expect(check.code).toBe(1);
   expect(check.stdout).toMatch(/^hidden +AGENTS\.md +codex-cli/m);
+});
+
+test("a file that Zed reads instead of AGENTS.md is named, and fails a check", async () => {
+  project.put("AGENTS.md", "# Team\n");
+  project.put(".github/copilot-instructions.md", "# For Copilot\n");
+  config("zed, codex-cli");
+  const run = await inject();
+  expect(run).toMatchObject({ code: 0 });
+  expect(run.stderr).toContain("zed gets no block: .github/copilot-instructions.md hides AGENTS.md (in .)");
+  const check = await inject("--check");
+  expect(check.code).toBe(1);
+  expect(check.stdout).toMatch(/^hidden +AGENTS\.md +zed/m);
+});
+
+test("a new file that would hide a person's file from Zed is named", async () => {
+  project.put("CLAUDE.md", "# Team\n");
+  config("zed");
+  expect((await inject()).stderr).toContain("zed no longer reads CLAUDE.md: AGENTS.md hides it (in .)");
+  expect(await inject("--check")).toMatchObject({ code: 1 });
+});
+
+test("a project for GitHub Copilot hears what Copilot CLI reads twice, and no check fails", async () => {
+  project.put("AGENTS.md", "# Team\n");
+  project.put("CLAUDE.md", "# For Claude\n");
+  config("agents-md, claude-code, github-copilot");
+  expect((await inject()).stderr).toContain(
+    "copilot-cli, which `tools:` does not name, gets the block twice: it reads the block in AGENTS.md and in CLAUDE.md (in .)",
+  );
+  expect(await inject("--check")).toMatchObject({ code: 0 });
 });
 
 test("an import that Claude Code follows only in its own folder is named for the other folders", async () => {
@@ -97,4 +129,29 @@ test("each folder in which a tool gets no block is named", async () => {
   project.put("sub/CLAUDE.md", "# Sub\n");
   config("pi");
   expect((await inject()).stderr).toContain("pi gets no block: AGENTS.md hides CLAUDE.md (in ., sub)");
+});
+
+test("a personal file that git ignores changes no file of the project, and what it hides is named", async () => {
+  project.put("AGENTS.md", "# Team\n");
+  project.put(".gitignore", "*.local.md\n");
+  project.put("CLAUDE.local.md", "# Mine\n");
+  config("agents-md, claude-code");
+  const run = await inject();
+  expect(run.stdout).toMatch(/^AGENTS\.md \(agents-md, claude-code\): updated/);
+  expect(run.stderr).toContain("claude-code gets no block: CLAUDE.local.md hides AGENTS.md (in .)");
+  expect(has("CLAUDE.md")).toBe(false);
+  expect(await inject("--check")).toMatchObject({ code: 0 });
+});
+
+test("a file that imports AGENTS.md through other files gets no second block", async () => {
+  project.put("AGENTS.md", "# Team\n");
+  project.put("CLAUDE.md", "# Mine\n\n@docs/a.md\n");
+  project.put("docs/a.md", "@b.md\n");
+  project.put("docs/b.md", "@../AGENTS.md\n");
+  config("agents-md, claude-code");
+  const run = await inject();
+  expect(run).toMatchObject({ code: 0, stderr: "" });
+  expect(run.stdout).toMatch(/^AGENTS\.md \(agents-md, claude-code\): updated/);
+  expect(project.read("CLAUDE.md")).not.toContain("plimsoll:start");
+  expect(await inject("--check")).toMatchObject({ code: 0 });
 });

@@ -26,10 +26,14 @@ afterEach(() => {
 });
 
 async function start(name: string, flags: readonly string[] = []): Promise<LineClient> {
-  const client = connectLines(
-    plimsoll("mcp", "wrap", ...flags, "--", process.execPath, filesystem, sandbox.cwd),
-    sandbox,
-  );
+  return open(name, plimsoll("mcp", "wrap", ...flags, "--", process.execPath, filesystem, sandbox.cwd));
+}
+
+async function open(name: string, command: readonly string[]): Promise<LineClient> {
+  const client = connectLines(command, {
+    cwd: sandbox.cwd,
+    env: { ...sandbox.env, CLAUDE_CODE_SESSION_ID: name === "claude-code" ? "c0ffee" : "" },
+  });
   clients.push(client);
   await client.initialize("2025-06-18", name);
   return client;
@@ -71,4 +75,28 @@ test("with a total that a person set, pages shrink to what is left, but not belo
   const full = reads.at(-1)!.slice(0, -1);
   expect(full.length).toBeGreaterThan(2);
   for (const page of full) expect(await count(page)).toBeGreaterThan(1_700);
+});
+
+test("a compaction that the plugin reports gives the room back, and a resumed conversation keeps its account", async () => {
+  const client = await start("claude-code", ["--total", "100000"]);
+  const pages = async (): Promise<number> => (await read(client, "large.ts")).length;
+  const before: number[] = [];
+  for (let turn = 0; turn < 8; turn += 1) before.push(await pages());
+  expect(before.at(-1)).toBeGreaterThan(before[0]!);
+  expect(await client.end()).toBe(0);
+  const resumed = await start("claude-code", ["--total", "100000"]);
+  expect(await read(resumed, "large.ts")).toHaveLength(before.at(-1)!);
+  const plugin = await open("claude-code", plimsoll("plugin", "serve", "claude-code"));
+  const hook = { session_id: "c0ffee", transcript_path: "", agent_id: "" };
+  expect((await plugin.call("after_compact", hook)).content[0]!.text).toBe("{}");
+  expect(await read(resumed, "large.ts")).toHaveLength(before[0]!);
+});
+
+test("after a compaction, a result refers to nothing from before it", async () => {
+  const client = await start("claude-code", ["--intake"]);
+  const [whole] = await read(client, "small.ts");
+  expect((await read(client, "small.ts"))[0]).toMatch(/Same text as the result/);
+  const plugin = await open("claude-code", plimsoll("plugin", "serve", "claude-code"));
+  await plugin.call("after_compact", { session_id: "c0ffee", transcript_path: "", agent_id: "" });
+  expect((await read(client, "small.ts"))[0]).toBe(whole);
 });

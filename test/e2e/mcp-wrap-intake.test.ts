@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { connectLines, type LineClient, plimsoll, type ToolResult } from "./mcp-clients.ts";
@@ -63,4 +64,21 @@ test("results of parallel calls do not refer to each other", async () => {
   const both = await Promise.all([1, 2].map((number) => call("blocks", { texts: [source], number })));
   expect(both).toEqual([source, source]);
   expect(await call("blocks", { texts: [source], number: 3 })).toMatch(/^\[[a-z2-7]{4}: Same text/);
+});
+
+test("structured content that is the same text is shortened with it, once", async () => {
+  sandbox.write("source.ts", source);
+  const server = fileURLToPath(
+    new URL("../../node_modules/@modelcontextprotocol/server-filesystem/dist/index.js", import.meta.url),
+  );
+  const command = plimsoll("mcp", "wrap", "--intake", "--", process.execPath, server, sandbox.cwd);
+  const client = connectLines(command, sandbox);
+  opened.push(client);
+  await client.initialize();
+  const read = () => client.call("read_text_file", { path: join(sandbox.cwd, "source.ts") });
+  const first = await read();
+  expect(first).toMatchObject({ content: [{ text: source }], structuredContent: { content: source } });
+  const second = await read();
+  expect(second.content[0]!.text).toMatch(/^\[[a-z2-7]{4}: Same text as the result of read_text_file/);
+  expect(second.structuredContent).toBeUndefined();
 });

@@ -212,25 +212,27 @@ describe("a server that fails", () => {
     expect(await client.end()).toBe(0);
   });
 
-  test("in the middle of a call leaves the others, and its tools leave the list", async () => {
+  test("in the middle of calls again and again leaves the others, and its tools leave the list", async () => {
     const { client } = await connectEverything(wrapAll({ odd, other: odd }));
     const changed = new Promise<void>((resolve) =>
       client.setNotificationHandler(ToolListChangedNotificationSchema, async () => resolve()),
     );
-    await expect(client.callTool({ name: "odd_die", arguments: { code: 42 } })).rejects.toThrow(
-      'The server "odd" has ended with exit code 42.',
-    );
+    for (let crash = 0; crash < 4; crash += 1) {
+      await expect(client.callTool({ name: "odd_die", arguments: { code: 42 } })).rejects.toThrow(
+        'The server "odd" has ended with exit code 42.',
+      );
+    }
     await changed;
     const names = (await client.listTools()).tools.map(({ name }) => name);
     expect(names.filter((name) => name.startsWith("odd_"))).toEqual([]);
     expect(textOf(await client.callTool({ name: "other_text", arguments: { count: 1 } }))).toContain("some words");
   });
 
-  test("ends the wrapper if no server is left", async () => {
+  test("ends the wrapper if no server is left", { tags: ["deep"] }, async () => {
     const client = startLines(wrapAll({ odd, other: odd }));
     await client.initialize();
-    client.call("odd_die", { code: 3 }).catch(() => {});
-    client.call("other_die", { code: 4 }).catch(() => {});
+    const die = (name: string) => client.request("tools/call", { name, arguments: { code: 3 } });
+    for (let crash = 0; crash < 4; crash += 1) await Promise.all([die("odd_die"), die("other_die")]).catch(() => {});
     expect(await client.exit).toBe(1);
   });
 });

@@ -239,18 +239,33 @@ test("what the server writes on stderr comes out as it is", { tags: ["deep"] }, 
   expect(client.stderr()).toBe("a word\nhalf a line");
 });
 
-test("a server that ends, ends the wrapper with its exit code and half a line", async () => {
-  const dying = await startOdd();
-  dying.call("die", { code: 42 }).catch(() => {});
-  expect(await dying.exit).toBe(42);
-  const partial = await startOdd();
-  let bytes = "";
-  partial.child.stdout.on("data", (text: string) => {
-    bytes += text;
-  });
-  partial.call("partial", {}).catch(() => {});
-  expect(await partial.exit).toBe(6);
-  expect(bytes).toBe('{"jsonrpc":"2.0","id":');
+test("a server that crashes is there again, and its open calls get the reason", async () => {
+  const client = await startOdd();
+  for (const [tool, code] of [
+    ["die", 42],
+    ["partial", 6],
+  ] as const) {
+    const { error } = await client.request("tools/call", { name: tool, arguments: { code } });
+    expect(error).toEqual({
+      code: -32_000,
+      message: expect.stringMatching(
+        new RegExp(`^The server ".*mcp-odd-server.mjs" has ended with exit code ${code}\\. It was started again`),
+      ),
+    });
+    expect((await client.call("text", { count: 1 })).content[0]!.text).toBe("some words\n");
+  }
+  expect(client.lines.filter((line) => line.includes("serverInfo"))).toHaveLength(1);
+  expect(await client.end()).toBe(0);
+});
+
+test("a server that crashes again and again ends the wrapper with its exit code", { tags: ["deep"] }, async () => {
+  const client = await startOdd();
+  const messages: unknown[] = [];
+  for (let crash = 0; crash < 4; crash += 1) {
+    messages.push((await client.request("tools/call", { name: "die", arguments: { code: 42 } })).error);
+  }
+  expect(messages.at(-1)).toMatchObject({ message: expect.stringMatching(/has ended with exit code 42\.$/) });
+  expect(await client.exit).toBe(42);
 });
 
 test("signals reach the server, and its end is the wrapper's", { tags: ["deep"] }, async () => {

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createRequestServer } from "../../src/conversation/sdk/serve-requests.ts";
 import { type FormatName, formatNames } from "../../src/core/messages/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
 import { generateRequest } from "../generate/generate-request.ts";
 import { createSandbox, mainFile, type Run, runProcess, type Sandbox } from "./run-plimsoll.ts";
 
@@ -51,6 +53,28 @@ describe("what is printed", () => {
       const { stdout } = await trim(JSON.stringify(history, null, indent), ...rfc);
       expect(stdout).toBe(`${JSON.stringify(trimmed, null, indent)}\n`);
     }
+  });
+
+  test("has the cache markers of a wrapped client with --markers, and is otherwise as written", async () => {
+    const { request } = generateRequest("anthropic", { seed: 3, turns: 40 });
+    const given = { ...request, system: "You look for bugs.", n: 1 };
+    const window = ["--window", "60000", "--markers"];
+    const { stdout } = await trim(given, ...window);
+    const sent = JSON.parse(stdout);
+    const unmarked = (value: unknown): unknown =>
+      JSON.parse(JSON.stringify(value, (key, each) => (key === "cache_control" ? undefined : each)));
+    const { stdout: plain } = await trim(given, ...window.slice(0, 2));
+    expect(unmarked(sent.messages)).toEqual(JSON.parse(plain).messages);
+    expect(sent).toMatchObject({ model: request.model, tools: request.tools, n: 1 });
+    expect(unmarked(sent.system)).toEqual([{ type: "text", text: "You look for bugs." }]);
+    const client = createRequestServer({
+      contextWindow: 60_000,
+      ttl: "5m",
+      counter: await createCounter("auto", { model: String(request.model) }),
+    });
+    expect(sent).toEqual((await client.answer({ request: given })).request);
+    const chat = generateRequest("openai", { seed: 3, turns: 5 }).request;
+    expect(await trim(chat, ...window)).toMatchObject({ code: 2, stderr: /--markers has no meaning for .* openai/ });
   });
 
   test("is the same request for a request, with all that is around the messages", async () => {

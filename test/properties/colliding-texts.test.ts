@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { olderNames } from "../../src/conversation/history/older-hashes.ts";
+import { readShape } from "../../src/conversation/intake/changing-fields.ts";
 import { createIntake } from "../../src/conversation/intake/index.ts";
 import { readResultLines, unnumbered } from "../../src/conversation/intake/result-lines.ts";
 import { createMemoryStore } from "../../src/core/store/index.ts";
@@ -52,7 +53,7 @@ test("a reader who sees only what is sent knows every byte, in one process and i
       const store = createMemoryStore();
       const open = () => createIntake({ counter, store, sessionId: "s" });
       let intake = await open();
-      const reader = createDeltaReader({ readResultLines, unnumbered });
+      const reader = createDeltaReader({ readResultLines, unnumbered, readShape });
       for (const [index, each] of files.entries()) {
         // A process that was started again has no texts, only hashes.
         if (!hasOneProcess) intake = await open();

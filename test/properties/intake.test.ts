@@ -1,6 +1,7 @@
 /** Any sequence of results: what an edited result leaves out can be put back from what was sent before. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { readShape } from "../../src/conversation/intake/changing-fields.ts";
 import { type AdmittedResult, createIntake, type HeldLines, type Intake } from "../../src/conversation/intake/index.ts";
 import { readResultLines, unnumbered } from "../../src/conversation/intake/result-lines.ts";
 import { createMemoryStore } from "../../src/core/store/index.ts";
@@ -38,6 +39,7 @@ const step = fc.record({
   action: fc.constantFrom(
     ...["read", "numbered", "part", "edit", "write", "run", "diff", "insist"],
     ...["toggle", "grep", "status", "both", "replace"],
+    ...["window", "window", "tests", "tests", "log"],
   ),
   file: fc.integer({ min: 0, max: 2 }),
   from: fc.nat(150),
@@ -68,6 +70,23 @@ const plays: Readonly<Record<string, Play>> = {
       input: { file_path, from },
       text: numberedText(content.slice(from, from + length), from + 1),
     };
+  },
+  window: (content, file_path, { from, length }) => {
+    const offset = 1 + 12 * (from % 3);
+    const text = content.slice(offset - 1, offset + 39 + length).join("\n");
+    return { tool: "read", input: { file_path, offset }, text };
+  },
+  tests: (content, _path, { from, length }) => {
+    const outcome = (text: string, index: number): string =>
+      text.startsWith("Error")
+        ? `not ok ${text}`
+        : `✓ ${text}${(from + index) % 5 === 0 ? "" : ` (${(from * 7 + index * length) % 90} ms)`}`;
+    return { tool: "Bash", input: { command: "npm test" }, text: content.map(outcome).join("\n") };
+  },
+  log: (content, _path, { from, length }) => {
+    const time = (index: number): string => `2026-11-19T03:${10 + (from % 50)}:${10 + (index % 50)}.${100 + length}Z`;
+    const text = content.map((each, index) => `${time(index)} worker-${from % 9} ${each}`).join("\n");
+    return { tool: "Bash", input: { command: "tail app.log" }, text };
   },
   edit: (content, file_path, { from, length, lines }) => {
     content.splice(from % (content.length + 1), length % 7, ...lines);
@@ -125,7 +144,8 @@ function play(files: string[][], steps: readonly Step[]): Call[] {
   return calls;
 }
 
-function expectHeld(calls: readonly Call[], call: Call, { start, end, sequence, isWritten, from }: HeldLines): void {
+function expectHeld(calls: readonly Call[], call: Call, held: HeldLines): void {
+  const { start, end, sequence, isWritten, from, differing } = held;
   const base = calls[sequence - 1] as Call;
   const own = readResultLines(call.text).slice(start, end);
   const texts = isWritten
@@ -137,12 +157,19 @@ function expectHeld(calls: readonly Call[], call: Call, { start, end, sequence, 
               .map((body, at) => [at + 1, body]),
           ),
       )
-    : [new Map(readResultLines(base.text).map(({ number, body }) => [number, body]))];
+    : [new Map(readResultLines(base.text, firstOf(base)).map(({ number, body }) => [number, body]))];
+  const plain = (text: string): string => (differing === undefined ? text : readShape(text));
   // A diff has a sign before the lines of a file.
   const isThere = texts.some((text) =>
-    own.every(({ body, sign = "" }, index) => [body, body.slice(sign.length)].includes(text.get(from + index) ?? "")),
+    own.every(({ body, sign = "" }, index) => {
+      return [plain(body), body.slice(sign.length)].includes(plain(text.get(from + index) ?? ""));
+    }),
   );
   expect(isThere, `lines ${start}-${end} in result ${sequence}`).toBe(true);
+}
+
+function firstOf({ input: { offset } }: Call): number | undefined {
+  return typeof offset === "number" ? offset : undefined;
 }
 
 test("what a delta leaves out stands where it says, and the rest is shown", async () => {
@@ -167,7 +194,7 @@ test("what a delta leaves out stands where it says, and the rest is shown", asyn
           if (edit !== "delta") continue;
           for (const range of held) expectHeld(calls, call, range);
           const left = call.text.split("\n").filter((_, at) => !held.some(({ start, end }) => at >= start && at < end));
-          const isNote = (each: string): boolean => /^\[[a-z2-7]{4} (?:unnumbered )?\d+/.test(each);
+          const isNote = (each: string): boolean => /^\[[a-z2-7]{4} (?:repeated )?(?:unnumbered )?\d+/.test(each);
           const shown = text.replaceAll(quote, "").split("\n").slice(1);
           expect(shown.filter((each) => !isNote(each))).toEqual(left);
         }
@@ -193,29 +220,35 @@ const turnSizes = fc.array(
   { minLength: 25 },
 );
 
-const windows = fc.constantFrom(4_000, 40_000);
+const windows = fc.constantFrom(4_000, 40_000, undefined);
+
+const notes = { alike: /, but for /, repeated: / repeated \d/, windows: / from \d+(?: above|[\],])/ } as const;
+const kindsOfNotes = ["alike", "repeated", "windows"] as const;
 
 /** Returns how many deltas the reader has put together. */
 async function readBack(sent: "in order" | "in any order"): Promise<number> {
   const longFile = fc.array(line, { minLength: 30, maxLength: 90, size: "max" });
   const steps = fc.array(step, { minLength: 12, maxLength: 25, size: "max" });
   let deltas = 0;
+  const seen = { alike: 0, repeated: 0, windows: 0 };
   await fc.assert(
     fc.asyncProperty(longFile, longFile, steps, turnSizes, windows, async (one, other, taken, sizes, deltaWindow) => {
       const calls = play([[...one], [...other], [...one]], taken);
       const limits = { deltaWindow, maxResultTokens: 1_000_000 };
       const intake = await createIntake({ counter, sessionId: "s", ...limits });
-      const reader = createDeltaReader({ readResultLines, unnumbered });
+      const reader = createDeltaReader({ readResultLines, unnumbered, readShape });
       for (const turn = [...sizes]; calls.length > 0; ) {
         const { calls: most, order } = turn.shift() ?? { calls: 1, order: [0] };
         const admitted = await admitTurn(intake, calls.splice(0, most), sent);
         const places = sent === "in order" ? order.toSorted() : order;
         for (const each of places.flatMap((place) => admitted[place] ?? [])) expectRead(reader, each);
         deltas += admitted.filter(({ edit }) => edit === "delta").length;
+        for (const kind of kindsOfNotes) seen[kind] += admitted.filter(({ text }) => notes[kind].test(text)).length;
       }
     }),
     { numRuns: readSessions },
   );
+  for (const kind of kindsOfNotes) expect(seen[kind], kind).toBeGreaterThan(readSessions / 10);
   return deltas;
 }
 
@@ -233,10 +266,16 @@ async function admitTurn(intake: Intake, calls: readonly Call[], sent: "in order
 }
 
 function expectRead(reader: ReturnType<typeof createDeltaReader>, { call, text, edit }: AdmittedCall): void {
+  const { file_path, command, offset } = call.input;
+  const isEdited = edit !== "none" && edit !== "quote";
+  const lines = isEdited ? reader.linesIn(text, call.text) : undefined;
   if (edit === "quote") expect(text.replaceAll(quote, "")).toBe(call.text);
-  else if (edit !== "none") expect(reader.linesIn(text, call.text), text).toEqual(reader.linesOf(call.text));
-  const { file_path, command } = call.input;
-  reader.see(`${call.tool} ${file_path ?? command}`, call.text, textsWritten(call));
+  else if (isEdited) expect(lines, text).toEqual(reader.linesOf(call.text, lines));
+  const from = typeof offset === "number" && offset > 1 ? ` from ${offset}` : "";
+  reader.see(`${call.tool} ${file_path ?? command}${from}`, call.text, textsWritten(call), {
+    lines,
+    first: firstOf(call),
+  });
 }
 
 /** Shorter texts are not referred to. */

@@ -86,7 +86,7 @@ async function shortenBlock($, block, row) {
     const tool_input = JSON.stringify(present.find(({ id }) => id === tool_use_id)?.input ?? {});
     const result = { tool_name: row.origin.tool ?? "", tool_input, tool_response: readText(block) };
     const answer = await ask($, "append", { ...about, ...result });
-    const results = present.filter((each) => each.type === "tool_result" && readText(each)?.startsWith("[Tool call interrupted") !== true);
+    const results = present.filter((each) => each.type === "tool_result" && !/^\[(?:Tool call interrupted|Old tool result)/.test(readText(each) ?? ""));
     const lost = (answer.bases ?? []).filter((id) => !results.some((each) => each.tool_use_id === id));
     if (lost.length === 0)
         return replaceText(block, answer.text);

@@ -23,8 +23,8 @@ import {
   loadRepositoriesAudit,
   refuseUnknownTools,
 } from "../../rules/index.ts";
-import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
-import { counterOptions, trustOption } from "../shared-options.ts";
+import { type Call, type Command, type CommandResult, defineCommand, type OptionValues } from "../command.ts";
+import { counterOptions, type ListOption, type SwitchOption, trustOption } from "../shared-options.ts";
 
 export const auditCommand: Command = defineCommand({
   arguments: [
@@ -87,14 +87,9 @@ any.`,
   },
 });
 
-type SeveralCall = Call<{
-  readonly tool?: readonly string[] | undefined;
-  readonly all?: boolean | undefined;
-  readonly counter?: string | undefined;
-  readonly model?: string | undefined;
-}>;
-
-async function compareRepositories(call: SeveralCall): Promise<CommandResult> {
+async function compareRepositories(
+  call: Call<OptionValues<typeof counterOptions & Record<"tool", ListOption> & Record<"all", SwitchOption>>>,
+): Promise<CommandResult> {
   const { options, output } = call;
   if (options.all === true) throw usageError("--all needs a single DIR");
   const { auditRepositories } = await loadRepositoriesAudit();
@@ -128,7 +123,7 @@ function renderRepositories(repositories: readonly AuditedRepository[], { style,
   const room = Math.max(headings[0]!.length, columns - Math.max(...rest.map(({ length }) => length)) - 2);
   const shorten = (path: string) => (path.length <= room ? path : `…${path.slice(1 - room)}`);
   const rows = cells.map((row, index) => [shorten(printable(repositories[index]!.path)), ...row]);
-  const [header = "", ...lines] = renderTable([headings, ...rows], alignment);
+  const lines = renderTable([headings, ...rows], alignment, style);
   const faults = repositories.flatMap((each) => [
     ...(each.problem === null ? [] : [`${each.path}: ${each.problem}`]),
     ...listFaults(each).map(({ path, tools, state }) => {
@@ -137,7 +132,7 @@ function renderRepositories(repositories: readonly AuditedRepository[], { style,
     }),
     ...(each.required.length === 0 ? [] : [`${each.path}: lacks required packs: ${each.required.join(", ")}`]),
   ]);
-  return [style.dim(header), ...lines, ...(faults.length === 0 ? [] : ["", ...faults.map(printable)])].join("\n");
+  return [...lines, ...(faults.length === 0 ? [] : ["", ...faults.map(printable)])].join("\n");
 }
 
 /** Returns the tools with these ids. The id of an adapter that several tools read means all of them. Throws on an id
@@ -179,7 +174,7 @@ function renderTool(tool: AuditedTool, counter: string, style: Style): string[] 
   if (onDemandTokens > 0) {
     rows.push(["always loaded", "", formatNumber(alwaysTokens)], ["on demand", "", formatNumber(onDemandTokens)]);
   } else if (files.length !== 1) rows.push(["total", "", formatNumber(tokens)]);
-  const [header = "", ...lines] = renderTable([["file", "via", counter], ...rows], ["left", "left", "right"]);
+  const lines = renderTable([["file", "via", counter], ...rows], ["left", "left", "right"], style);
   const broken = tool.limits
     .filter((limit) => limit.exceeded)
     .map((limit) => {
@@ -187,7 +182,7 @@ function renderTool(tool: AuditedTool, counter: string, style: Style): string[] 
       const size = `${formatNumber(limit.used)} of ${formatNumber(limit.value)} ${limit.unit}`;
       return `${label}: ${size} in ${limit.scope === "chain" ? "all files" : "one file"}`;
     });
-  const table = files.length === 0 ? ["no file"] : [style.dim(header), ...lines];
+  const table = files.length === 0 ? ["no file"] : lines;
   return [...table, ...broken, ...tool.advice.map((sentence) => `- ${printable(sentence)}`)];
 }
 

@@ -1,6 +1,6 @@
 import { ContextError, usageError } from "../../core/errors.ts";
 import { countNoun, printable } from "../../core/text/index.ts";
-import { loadConfig, noteLeftOut, shownPath } from "../../host/index.ts";
+import { loadConfig, noteLeftOut, shownPath, storeFile } from "../../host/index.ts";
 import {
   type BillSettings,
   billCsv,
@@ -14,6 +14,7 @@ import {
   groupings,
   newCalls,
   type RecordingsReader,
+  readTrims,
   recordingPlaces,
 } from "../../recordings/index.ts";
 import { checkPageTarget, renderBillPage, writePage } from "../../web/index.ts";
@@ -26,9 +27,11 @@ const billOptions = {
   until: { value: "DATE", summary: "only calls up to the end of this day" },
   project: { value: "TEXT", summary: "only projects whose path contains this text" },
   html: { value: "FILE", summary: "write a page with spend over time, causes, and a timeline of every session" },
-  "what-if": { summary: "also compute what a 1-hour cache, trimming and shorter results would have saved" },
+  "what-if": {
+    summary: "also compute what other cache lifetimes, pings, trimming and shorter results would have saved",
+  },
   watch: { summary: "print each new call as agents make it, until Ctrl-C" },
-  csv: { summary: "print the sums as CSV" },
+  csv: { summary: "print the sums as CSV, or the table of --what-if" },
   "no-index": { summary: "read all files again, and keep nothing of them" },
   ...trustOption,
 } as const satisfies OptionSpecs;
@@ -76,14 +79,14 @@ deleted at any time. Nothing leaves the machine.`,
     }
     const report = createBillReport(recordings, settings);
     if (recordings.sessions.every(({ calls }) => calls.length === 0)) throw nothingRecorded(paths, call);
+    const whatIf = options["what-if"] === true ? await computeWhatIfs(report, call) : undefined;
     if (options.html !== undefined) {
       const what = countNoun(report.sessions.length, "session");
-      await writePage(options.html, { html: renderBillPage(report), what }, call);
+      await writePage(options.html, { html: renderBillPage(report, whatIf?.table), what }, call);
     }
-    const whatIf = options["what-if"] === true ? await computeWhatIfs(report, call) : undefined;
     const json = { ...billJson(report), ...(whatIf && { whatIf: whatIf.json }) };
     const isFailed = recordings.unreadable.length > 0;
-    if (options.csv === true) return { json, text: billCsv(report), exact: true, failed: isFailed };
+    if (options.csv === true) return { json, text: whatIf?.csv ?? billCsv(report), exact: true, failed: isFailed };
     return {
       json,
       get text() {
@@ -110,7 +113,8 @@ function nothingRecorded(paths: readonly string[], call: Call): ContextError {
 
 async function readSettings(call: Call<OptionValues<typeof billOptions>>): Promise<BillSettings> {
   const { options, cwd, env } = call;
-  const { values: config, leftOut } = await loadConfig({ cwd, env });
+  const loaded = await loadConfig({ cwd, env });
+  const { values: config, leftOut } = loaded;
   noteLeftOut(leftOut, call, "prices");
   const until = options.until === undefined ? Number.POSITIVE_INFINITY : readDay(options.until, "until") + dayMs;
   const since = options.since === undefined ? 0 : readDay(options.since, "since");
@@ -120,7 +124,8 @@ async function readSettings(call: Call<OptionValues<typeof billOptions>>): Promi
   // parseArguments has checked the choices.
   const by = (options.by ?? "day") as Grouping;
   const { reserve, keep } = config.history;
-  return { by, prices: config.prices, reserve, keep, since, until, project: options.project };
+  const trims = await readTrims(storeFile(undefined, { cwd, env, config: loaded }));
+  return { by, prices: config.prices, reserve, keep, since, until, project: options.project, trims };
 }
 
 const dayMs = 86_400_000;

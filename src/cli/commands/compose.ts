@@ -38,8 +38,17 @@ break. The counter is that of --counter, or else of --model, or else of the conf
     { line: "plimsoll compose --prior log.txt --json | jq .layers", meaning: "JSON for programs" },
   ],
   async run(call) {
-    checkLayerFlags(call.options);
     const { project, snapshot, fabric, prior, counter, model, "max-context-tokens": budget } = call.options;
+    // Mistakes in the options are reported before anything is read.
+    if (project !== undefined && snapshot) {
+      throw usageError("--project and --snapshot are both given", "Use one of them.");
+    }
+    const files = [project, fabric, prior];
+    if (files.every((name) => name === undefined) && !snapshot) {
+      const hint = "Name at least one: --project FILE or --snapshot, --fabric FILE, --prior FILE.";
+      throw usageError("no layer is given", hint);
+    }
+    refuseSharedStdin(files, "layer");
     const options = { counter, model, maxContextTokens: wholeNumber(budget, "max-context-tokens", 0) };
     const settings = await readContextSettings({ ...call, options });
     // Read even if the budget is 0, so that a wrong name is always an error.
@@ -56,24 +65,3 @@ break. The counter is that of --counter, or else of --model, or else of the conf
     return { json: { text, ...account }, text, exact: true };
   },
 });
-
-/** Throws on mistakes in the options, before anything is read. */
-function checkLayerFlags(options: {
-  readonly project?: string | undefined;
-  readonly snapshot?: boolean | undefined;
-  readonly fabric?: string | undefined;
-  readonly prior?: string | undefined;
-}): void {
-  const { project, snapshot, fabric, prior } = options;
-  if (project !== undefined && snapshot) {
-    throw usageError("--project and --snapshot are both given", "Use one of them.");
-  }
-  const files = [project, fabric, prior];
-  if (files.every((name) => name === undefined) && !snapshot) {
-    throw usageError(
-      "no layer is given",
-      "Name at least one: --project FILE or --snapshot, --fabric FILE, --prior FILE.",
-    );
-  }
-  refuseSharedStdin(files, "layer");
-}

@@ -40,7 +40,7 @@ the root of the repository or HOME.`,
       rows.push([key, text ?? absent[key] ?? "(none)", source].map(printable));
     };
     for (const [key, value] of Object.entries(values)) visit(value, [key]);
-    const [header = "", ...lines] = renderTable([["key", "value", "from"], ...rows], ["left", "left", "left"]);
-    return { json: { values, sources }, text: [output.style.dim(header), ...lines].join("\n") };
+    const lines = renderTable([["key", "value", "from"], ...rows], ["left", "left", "left"], output.style);
+    return { json: { values, sources }, text: lines.join("\n") };
   },
 });

@@ -11,7 +11,14 @@ import {
   resolveEntry,
 } from "../../plans/compose/index.ts";
 import { changeFabric, readFabric } from "../../plans/nebula/index.ts";
-import { type Call, type Command, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
+import {
+  type Call,
+  type Command,
+  type CommandGroup,
+  type CommandResult,
+  defineCommand,
+  subcommand,
+} from "../command.ts";
 import { storeOptions } from "../shared-options.ts";
 
 const fabricOptions = {
@@ -24,9 +31,9 @@ const fabricOptions = {
 
 export const fabricCommand: CommandGroup = {
   subcommands: [
-    named("show", "show what the phases of a nebula reported to each other", () => showCommand),
-    named("add", "add an entanglement, a claim, a discovery or a note", () => addGroup),
-    named("resolve", "mark a discovery as resolved, or remove another entry", () => resolveCommand),
+    subcommand("show", "show what the phases of a nebula reported to each other", () => showCommand),
+    subcommand("add", "add an entanglement, a claim, a discovery or a note", () => addGroup),
+    subcommand("resolve", "mark a discovery as resolved, or remove another entry", () => resolveCommand),
   ],
   examples: [
     { line: "plimsoll fabric show --nebula plan", meaning: "what the phases of ./plan reported" },
@@ -35,20 +42,16 @@ export const fabricCommand: CommandGroup = {
   ],
 };
 
-function named(name: string, summary: string, command: () => Command | CommandGroup) {
-  return { name, summary, load: async () => command() };
-}
-
 const addGroup: CommandGroup = {
   subcommands: [
-    named(
+    subcommand(
       "entanglement",
       "add something that others can build on: a function, a type, an endpoint",
       () => addEntanglement,
     ),
-    named("claim", "claim a path that others should not change for now", () => addClaim),
-    named("discovery", "report a problem that others must know about until it is resolved", () => addDiscovery),
-    named("note", "add a decision, a failure, feedback, or anything else that others should know", () => addNote),
+    subcommand("claim", "claim a path that others should not change for now", () => addClaim),
+    subcommand("discovery", "report a problem that others must know about until it is resolved", () => addDiscovery),
+    subcommand("note", "add a decision, a failure, feedback, or anything else that others should know", () => addNote),
   ],
   examples: [
     { line: "plimsoll fabric add claim src/parse.ts", meaning: "inside a running phase" },

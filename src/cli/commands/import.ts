@@ -120,7 +120,7 @@ function renderResults(
     return [state, state === "nothing new" ? "" : pack.id, String(countLines(pack.text)), `${pack.from}${scope}`];
   });
   const table = [["state", "pack", "lines", "from"], ...rows];
-  const [head = "", ...lines] = renderTable(table, ["left", "left", "right", "left"]);
+  const lines = renderTable(table, ["left", "left", "right", "left"], call.output.style);
   if (tools.config?.state === "created") {
     lines.push("", `created ${printable(tools.config.path)} with tools: [${tools.config.tools.join(", ")}]`);
   }
@@ -132,7 +132,7 @@ function renderResults(
   if (more > 0) lines.push(`  and ${more} more; --json lists all`);
   if (call.options["dry-run"]) lines.push("", "Nothing was written, because this was a dry run.");
   else if (!failed) lines.push("", ...renderNextSteps(results, tools));
-  return [call.output.style.dim(head), ...lines].join("\n");
+  return lines.join("\n");
 }
 
 /** Returns only what is left to do. */

@@ -10,7 +10,14 @@ import {
   type TargetState,
   uninstallFiles,
 } from "../../rules/index.ts";
-import { type Call, type Command, type CommandResult, defineCommand, type OptionSpecs } from "../command.ts";
+import {
+  type Call,
+  type Command,
+  type CommandResult,
+  defineCommand,
+  type OptionSpecs,
+  type OptionValues,
+} from "../command.ts";
 import { budgetProblem, nameUnit, renderRemoved } from "../inject/inject-report.ts";
 import { runInject, tellLost } from "../inject/run-inject.ts";
 import { contentOptions, counterOptions, trustOption } from "../shared-options.ts";
@@ -226,15 +233,10 @@ function renderStatus(states: readonly TargetState[], shown: (path: string) => s
   ).join("\n");
 }
 
-type UninstallCall = Call<{
-  readonly tool?: readonly string[] | undefined;
-  readonly "dry-run"?: boolean | undefined;
-}>;
-
 /** Removes our blocks and files. Without `--tool` removes all of them, also those for tools of earlier runs. */
 async function runUninstall(
   { engine }: Prepared,
-  { cwd, env, options, output }: UninstallCall,
+  { cwd, env, options, output }: Call<OptionValues<typeof injectOptions>>,
 ): Promise<CommandResult> {
   const dryRun = options["dry-run"] === true;
   const onlyKnown = options.tool !== undefined;

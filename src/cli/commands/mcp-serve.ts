@@ -1,10 +1,9 @@
-/** `mcp serve`: the server itself, and the settings that it shares with `mcp wrap`. */
+/** `mcp serve` and `mcp wrap`: their options, the servers, and the settings that both have. */
 import { realpath, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { leastAllocation } from "../../core/budget/index.ts";
 import { ContextError, usageError } from "../../core/errors.ts";
-import type { SecretRules } from "../../core/text/index.ts";
-import { wholeNumber } from "../../core/text/index.ts";
+import { type SecretRules, wholeNumber } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import {
   chooseCounter,
@@ -26,22 +25,92 @@ import {
   serveHttp,
   serverToolNames,
   serveStdio,
+  wrapServer,
 } from "../../results/mcp/index.ts";
 import type { HintMode, LedgerOptions, PageFormat, PageLimit } from "../../results/session/index.ts";
-import type { Call } from "../command.ts";
+import { loadMcpInstall } from "../../rules/index.ts";
+import type { Call, CommandExit, OptionValues } from "../command.ts";
+import { counterOptions, type ListOption, type SwitchOption, type ValueOption } from "../shared-options.ts";
 import { readVersion } from "../version.ts";
 
-type ServeFlags = ServerFlags & {
-  readonly root?: string | undefined;
-  readonly http?: string | undefined;
-  readonly hints?: string | undefined;
-  readonly format?: string | undefined;
-  readonly tools?: readonly string[] | undefined;
-  readonly "allow-commands"?: readonly string[] | undefined;
-  readonly "allow-shell"?: boolean | undefined;
-  readonly "token-file"?: string | undefined;
-  readonly "no-token"?: boolean | undefined;
+export const serveOptions: Readonly<
+  Record<"root" | "http" | "token-file" | "format" | "hints", ValueOption> &
+    Record<"tools" | "allow-commands", ListOption> &
+    Record<"no-token" | "allow-shell", SwitchOption>
+> = {
+  root: {
+    value: "DIR",
+    summary: "directory that the tools read (default: the client's root, or else the current one)",
+  },
+  http: { value: "PORT", summary: "serve over HTTP on 127.0.0.1 instead of stdio; 0 for any free port" },
+  "token-file": {
+    value: "FILE",
+    summary: "with --http: file with the token that clients send (default: a token that Plimsoll creates)",
+  },
+  "no-token": { summary: "with --http: answer everyone who reaches the port" },
+  format: {
+    value: "FORM",
+    choices: ["text", "json"],
+    summary: "form of results: compact text, or JSON with facts about each page (default: text)",
+  },
+  tools: { value: "NAME[,NAME...]", list: true, summary: "serve only these tools, and next_page (default: all)" },
+  "allow-commands": {
+    value: "NAME[,NAME...]",
+    list: true,
+    summary: "also serve run_command, for these programs, or for all of them with the word all",
+  },
+  "allow-shell": { summary: "with --allow-commands all: run commands in a shell" },
+  hints: {
+    value: "MODE",
+    choices: ["note", "schema", "off"],
+    summary:
+      "where the model reads what the budget allows (default: from the configuration; note: in each JSON result)",
+  },
 };
+
+/** Options of serve and wrap. */
+export const budgetOptions: Readonly<
+  Record<"total" | "per-tool" | "page-characters" | "store" | "session" | "counter" | "model", ValueOption> &
+    Record<"no-store", SwitchOption>
+> = {
+  total: {
+    value: "N",
+    summary: "most tokens of all results of a conversation (default: from the configuration, else no limit)",
+  },
+  "per-tool": {
+    value: "N",
+    summary: "most tokens of one result (default: from the configuration, else what the client shows)",
+  },
+  "page-characters": { value: "N", summary: "most characters of one result (default: depends on the client)" },
+  store: {
+    value: "PLACE",
+    summary: "file of the store for results, or postgres://… (default: PLIMSOLL_STORE, or else from the configuration)",
+  },
+  "no-store": { summary: "keep results in memory only, until the server ends" },
+  session: {
+    value: "ID",
+    summary:
+      "account that servers with the same ID share (default: the client's conversation, or else one for each root or server)",
+  },
+  ...counterOptions,
+};
+
+export const wrapOptions: Readonly<
+  Record<"config" | "from" | "as", ValueOption> & Record<"server", ListOption> & Record<"intake" | "lazy", SwitchOption>
+> = {
+  config: { value: "FILE", summary: "run the servers of this file: JSON or TOML, in the form of any AI tool" },
+  from: { value: "ID", summary: "run the servers of this AI tool's own configuration under HOME" },
+  server: {
+    value: "NAME[,NAME...]",
+    list: true,
+    summary: "with --config or --from: only these servers (default: all)",
+  },
+  as: { value: "NAME", summary: "name of this server in the AI tool, so that notes name tools as the model sees them" },
+  intake: { summary: "leave out of a result what earlier results already have; recall returns the whole text" },
+  lazy: { summary: "offer six tools that find and call the servers' tools, instead of listing all of them" },
+};
+
+type ServeFlags = OptionValues<typeof serveOptions> & ServerFlags;
 
 /** Serves until the client disconnects or a signal arrives. Only the protocol uses stdout. */
 export async function runServe(call: Call<ServeFlags>): Promise<undefined> {
@@ -138,7 +207,7 @@ async function findToken({ options, cwd, env, output }: Call<ServeFlags>): Promi
     if (file === undefined) return undefined;
     throw usageError("--token-file and --no-token cannot be used together", "Leave one of them out.");
   }
-  const { checkToken, ownToken, readToken } = await import("../../results/mcp/serve-http.ts");
+  const { checkToken, ownToken, readToken } = await import("../../host/processes/loopback-server.ts");
   if (file !== undefined) return readToken(resolve(cwd, file));
   if (env.PLIMSOLL_MCP_TOKEN) return checkToken(env.PLIMSOLL_MCP_TOKEN, "PLIMSOLL_MCP_TOKEN");
   const path = join(stateDirectory(env), "mcp-token");
@@ -147,17 +216,7 @@ async function findToken({ options, cwd, env, output }: Call<ServeFlags>): Promi
   return token;
 }
 
-/** Options about the budget, the store and the session of a server. */
-interface ServerFlags {
-  readonly total?: string | undefined;
-  readonly "per-tool"?: string | undefined;
-  readonly store?: string | undefined;
-  readonly "no-store"?: boolean | undefined;
-  readonly session?: string | undefined;
-  readonly "page-characters"?: string | undefined;
-  readonly counter?: string | undefined;
-  readonly model?: string | undefined;
-}
+type ServerFlags = OptionValues<typeof budgetOptions>;
 
 interface ServerSettings {
   readonly counter: Counter;
@@ -223,4 +282,77 @@ function readBudget(options: ServerFlags, { values, sources }: LoadedConfig): Le
     tools: session.tools,
     tiers: session.tiers,
   };
+}
+
+// `mcp wrap`: runs other MCP servers behind a budget.
+
+type WrapFlags = OptionValues<typeof wrapOptions>;
+
+type WrapOptions = Parameters<typeof wrapServer>[0];
+
+/** Runs other servers. Ends with the exit code of the server if there is one. */
+export async function runWrap(
+  call: Call<WrapFlags>,
+  words: readonly string[],
+  // The budget, the store, and the session of the command line, if any.
+  {
+    sessionId,
+    ...settings
+  }: Pick<WrapOptions, "counter" | "budget" | "storeFile" | "upkeep" | "conversation" | "pageLimit" | "format"> & {
+    readonly sessionId: string | undefined;
+  },
+): Promise<CommandExit> {
+  const { cwd, env, stdin, output } = call;
+  const servers = await wrappedServers(call, words);
+  const name = words.length > 0 ? serverName(words) : servers.map((server) => server.name).join("+");
+  const parts = words.length > 0 ? words : servers.map((server) => JSON.stringify(server));
+  // If the reader is gone, it ends with the server instead of exiting at once.
+  process.stdout.removeAllListeners("error");
+  const exitCode = await wrapServer({
+    ...settings,
+    shownAs: call.options.as,
+    isLazy: call.options.lazy,
+    hasIntake: call.options.intake,
+    ...{ servers, cwd, env, stdin, stdout: process.stdout, version: readVersion(), log: output.note },
+    sessionId: sessionId ?? createSessionId("wrap", name, [cwd, ...parts]),
+    isNamed: sessionId !== undefined,
+    onStart: takeEndSignals,
+  });
+  // The client may hold stdin open, and Node would wait for its end.
+  process.stdin.destroy();
+  return { exitCode };
+}
+
+/** Returns the servers to run: the command after --, or those of a file. */
+async function wrappedServers(call: Call<WrapFlags>, words: readonly string[]): Promise<WrapOptions["servers"]> {
+  const { config, from, server: names } = call.options;
+  const [name, ...args] = words;
+  const ways = [name !== undefined && "a command", config && "--config", from && "--from"].filter(Boolean);
+  if (ways.length > 1) {
+    throw usageError(`${ways.join(" and ")} cannot be used together`, "Leave one of them out.");
+  }
+  if (config !== undefined || from !== undefined) {
+    // `from` reads only files under HOME: opening a foreign project must not start the programs that it names.
+    const { cwd, env, output } = call;
+    const wire = await loadMcpInstall();
+    const options = { global: true, dryRun: true, cwd, env, note: output.note };
+    const files =
+      config === undefined ? await wire.serverFiles(from!, await wire.prepareInstall(options)) : [resolve(cwd, config)];
+    const [first, ...others] = await wire.readServers(files, { env, cwd, names, note: output.note });
+    if (first !== undefined) return [first, ...others];
+    throw usageError("there is no server to run", "Add one to the file, or turn one on.");
+  }
+  if (names !== undefined) throw usageError("--server needs --config or --from");
+  if (name !== undefined && name !== "") return [{ name: serverName(words), command: [name, ...args] }];
+  throw usageError(
+    `the command of the server is ${name === "" ? "empty" : "missing"}`,
+    "Put it after --, as in plimsoll mcp wrap -- npx -y SERVER, or name a file with --config.",
+  );
+}
+
+/** The name of the server for people: the package in `npx -y @scope/server-files .`. */
+function serverName(words: readonly string[]): string {
+  const [command = "", ...rest] = words;
+  const isRunner = /^(npx|uvx|bunx|pnpx|node|python3?|deno|bun|docker)$/.test(command.replace(/^.*[/\\]/, ""));
+  return (isRunner ? rest.find((word) => !/^(-|run$|exec$)/.test(word)) : undefined) ?? command;
 }

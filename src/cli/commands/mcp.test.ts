@@ -180,14 +180,18 @@ describe("with --wrap", () => {
     expect(read("project/.first/mcp.json")).toBe(
       json
         .replace('"npx"', '"plimsoll"')
-        .replace('["-y", "files", "."]', '["mcp", "wrap", "--", "npx", "-y", "files", "."]')
-        .replace('"command":"run"', '"command": "plimsoll", "args": ["mcp", "wrap", "--", "run"]'),
+        .replace('["-y", "files", "."]', '["mcp", "wrap", "--as", "files", "--", "npx", "-y", "files", "."]')
+        .replace('"command":"run"', '"command": "plimsoll", "args": ["mcp", "wrap", "--as", "bare", "--", "run"]'),
     );
     const wrapped = parse(read("project/second.toml"));
     expect(wrapped).toEqual({
       servers: {
-        files: { command: "plimsoll", args: ["mcp", "wrap", "--", "npx", "-y", "files"], env: { A: "b" } },
-        bare: { command: "plimsoll", args: ["mcp", "wrap", "--", "run"] },
+        files: {
+          command: "plimsoll",
+          args: ["mcp", "wrap", "--as", "files", "--", "npx", "-y", "files"],
+          env: { A: "b" },
+        },
+        bare: { command: "plimsoll", args: ["mcp", "wrap", "--as", "bare", "--", "run"] },
       },
     });
     await expect(wrap(["files"])).rejects.toThrow("no server files that can be wrapped was found");
@@ -236,6 +240,8 @@ describe("with --wrap", () => {
       await mcpUninstall(call({}));
       expect((await wrap(["files"], { lazy: true, force: true })).failed).toBe(false);
     }
-    expect(read("project/.first/mcp.json")).toContain(isRefused ? '"wrap", "--lazy", "--", "npx"' : '"--lazy"');
+    expect(read("project/.first/mcp.json")).toContain(
+      isRefused ? '"wrap", "--lazy", "--as", "files", "--", "npx"' : '"--lazy"',
+    );
   });
 });

@@ -12,75 +12,8 @@ import {
   type OptionValues,
   refuseOthers,
 } from "../command.ts";
-import { counterOptions, dryRunOption } from "../shared-options.ts";
-import { readSettings, runServe } from "./mcp-serve.ts";
-
-const serveOptions = {
-  root: {
-    value: "DIR",
-    summary: "directory that the tools read (default: the client's root, or else the current one)",
-  },
-  http: { value: "PORT", summary: "serve over HTTP on 127.0.0.1 instead of stdio; 0 for any free port" },
-  "token-file": {
-    value: "FILE",
-    summary: "with --http: file with the token that clients send (default: a token that Plimsoll creates)",
-  },
-  "no-token": { summary: "with --http: answer everyone who reaches the port" },
-  format: {
-    value: "FORM",
-    choices: ["text", "json"],
-    summary: "form of results: compact text, or JSON with facts about each page (default: text)",
-  },
-  tools: { value: "NAME[,NAME...]", list: true, summary: "serve only these tools, and next_page (default: all)" },
-  "allow-commands": {
-    value: "NAME[,NAME...]",
-    list: true,
-    summary: "also serve run_command, for these programs, or for all of them with the word all",
-  },
-  "allow-shell": { summary: "with --allow-commands all: run commands in a shell" },
-  hints: {
-    value: "MODE",
-    choices: ["note", "schema", "off"],
-    summary:
-      "where the model reads what the budget allows (default: from the configuration; note: in each JSON result)",
-  },
-} as const satisfies OptionSpecs;
-
-/** Options of serve and wrap. */
-const budgetOptions = {
-  total: {
-    value: "N",
-    summary: "most tokens of all results of a conversation (default: from the configuration, else no limit)",
-  },
-  "per-tool": {
-    value: "N",
-    summary: "most tokens of one result (default: from the configuration, else what the client shows)",
-  },
-  "page-characters": { value: "N", summary: "most characters of one result (default: depends on the client)" },
-  store: {
-    value: "PLACE",
-    summary: "file of the store for results, or postgres://… (default: PLIMSOLL_STORE, or else from the configuration)",
-  },
-  "no-store": { summary: "keep results in memory only, until the server ends" },
-  session: {
-    value: "ID",
-    summary:
-      "account that servers with the same ID share (default: the client's conversation, or else one for each root or server)",
-  },
-  ...counterOptions,
-} as const satisfies OptionSpecs;
-
-const wrapOptions = {
-  config: { value: "FILE", summary: "run the servers of this file: JSON or TOML, in the form of any AI tool" },
-  from: { value: "ID", summary: "run the servers of this AI tool's own configuration under HOME" },
-  server: {
-    value: "NAME[,NAME...]",
-    list: true,
-    summary: "with --config or --from: only these servers (default: all)",
-  },
-  intake: { summary: "leave out of a result what earlier results already have; recall returns the whole text" },
-  lazy: { summary: "offer six tools that find and call the servers' tools, instead of listing all of them" },
-} as const satisfies OptionSpecs;
+import { dryRunOption } from "../shared-options.ts";
+import { budgetOptions, readSettings, runServe, runWrap, serveOptions, wrapOptions } from "./mcp-serve.ts";
 
 const installOptions = {
   tool: { value: "ID[,ID...]", list: true, summary: "only these AI tools" },
@@ -235,7 +168,7 @@ configuration of AI tools, uninstall removes it. "plimsoll help mcp ACTION" show
     if (action === "wrap") {
       const settings = await readSettings(call, call.cwd);
       const format = (call.options.format ?? "text") as PageFormat;
-      return (await import("./mcp-wrap.ts")).runWrap(call, words, { ...settings, format });
+      return runWrap(call, words, { ...settings, format });
     }
     return action === "install" ? install(call) : uninstall(call);
   },

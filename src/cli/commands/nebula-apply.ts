@@ -18,6 +18,7 @@ import { defaultAgentLimits } from "../../plans/agent/index.ts";
 import {
   type ApplySettings,
   type ChosenAgent,
+  chooseReviewers,
   findPhase,
   limitProblems,
   nebulaSettings,
@@ -33,6 +34,7 @@ import {
   applyNebula,
   type LoadedNebula,
   type Nebula,
+  nameBranches,
   openNebulaRecord,
   type PlannedPhase,
   planApply,
@@ -51,7 +53,7 @@ import {
 import { type ApplyTelling, tellApply } from "../apply-progress.ts";
 import { type Call, type Command, type CommandResult, defineCommand, type OptionValues } from "../command.ts";
 import { layerName, missing } from "../context-notes.ts";
-import { renderApplyReport, renderPhaseRuns } from "../nebula-report.ts";
+import { nextSteps, renderApplyReport, renderPhaseRuns } from "../nebula-report.ts";
 import { storeOptions, trustOption } from "../shared-options.ts";
 
 const options = {
@@ -146,9 +148,10 @@ With --json, events, warnings and notes are lines of JSON on stderr.`,
     // A limit that cannot be kept must not look as if it were.
     throwProblems("invalid_content", brokenLimits, limitHint);
     const command: ApplyOptions["command"] = (phase, start) => agent.line({ ...phase, ...start }) ?? "";
+    const review = await chooseReviewers(nebula, { agent, command: call.options["agent-command"] }, call);
     return runNebula(
       nebula,
-      { ...settings, agent: agent.name, model: agent.model, command },
+      { ...settings, agent: agent.name, model: agent.model, allow: agent.permissions, command, review },
       { ...call, startProgress },
     );
   },
@@ -195,7 +198,7 @@ async function planNebula(
 /** Runs a nebula: reports events, and ends the agents with this process. */
 function runNebula(
   nebula: Nebula,
-  settings: ApplySettings & Pick<ApplyOptions, "command" | "agent" | "model">,
+  settings: ApplySettings & Pick<ApplyOptions, "command" | "agent" | "model" | "allow" | "review">,
   call: ApplyCall & Pick<ApplyTelling, "startProgress">,
 ): Promise<CommandResult> {
   const { output, cwd, env } = call;
@@ -228,16 +231,27 @@ function runNebula(
       if (event.event === "shown" && !output.json) shown.push(questions.showDiff(event));
     };
     const options = { ...settings, store, resume, rerun, only, approve: questions.approve, signal, onEvent };
-    const report = mayBegin ? await applyNebula(nebula, options) : before;
+    const report = mayBegin ? await applyNebula(nebula, options).finally(progress.end) : before;
+    progress.end();
     await Promise.all(shown);
     const isMeant = (id: string) => only?.includes(id) ?? true;
     const isDone = completedIn(report, isMeant) === report.phases.filter(({ id }) => isMeant(id)).length;
     const interrupted = signal.aborted && !isDone;
     if (interrupted) progress.interrupt();
     else if (!mayBegin) output.problem("nothing was run. Use --resume to continue the last run");
+    if (mayBegin && !output.json) noteNext(report, { nebula, settings, call });
     const viewer = { machine: (await ownMachine(env)).id, now: new Date() };
     return { json: report, text: renderApplyReport(report, viewer), failed: !(mayBegin && isDone), interrupted };
   });
+}
+
+/** Says what a person can do next. */
+function noteNext(
+  report: ApplyReport,
+  { nebula, settings, call }: { readonly nebula: Nebula; readonly settings: ApplySettings; readonly call: ApplyCall },
+): void {
+  const branch = settings.worktrees ? nameBranches(nebula.name).branch : undefined;
+  for (const step of nextSteps(report, { plan: printable(call.arguments[0]!), branch })) call.output.note(step);
 }
 
 function completedIn({ phases }: ApplyReport, isMeant: (id: string) => boolean): number {

@@ -1,6 +1,5 @@
 import { readdir } from "node:fs/promises";
 import { basename, join, parse, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { ContextError, usageError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { countNoun, formatNumber, printable, printableLines, toByteString } from "../../core/text/index.ts";
@@ -16,18 +15,24 @@ import {
 } from "../../host/index.ts";
 import { findPhase, limitProblems, phaseRuns, readNebula, requireNebula, workingDirectory } from "../../plans/index.ts";
 import {
-  type AttemptOutput,
   findOutputFile,
-  openAttemptOutput,
   openNebulaRecord,
   type PhaseReport,
   planPrompt,
+  readActivity,
   readAnswer,
   reportStates,
   storedKey,
 } from "../../plans/nebula/index.ts";
 import { agentFor, agentOptions, applySettings, contextOptions, folderArgument } from "../agent-options.ts";
-import { type Call, type Command, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
+import {
+  type Call,
+  type Command,
+  type CommandGroup,
+  type CommandResult,
+  defineCommand,
+  subcommand,
+} from "../command.ts";
 import { layerName, missing } from "../context-notes.ts";
 import { describeFailure, duration, renderApplyReport, renderPhaseRuns, showWaves } from "../nebula-report.ts";
 import { renderProblems } from "../render-problems.ts";
@@ -35,41 +40,20 @@ import { counterOptions, storeOptions } from "../shared-options.ts";
 
 export const nebulaCommand: CommandGroup = {
   subcommands: [
-    {
-      name: "init",
-      summary: "write a small nebula to start from",
-      load: async () => initCommand,
-    },
-    {
-      name: "validate",
-      summary: "find mistakes in nebula.toml and the phase files",
-      load: async () => validateCommand,
-    },
-    {
-      name: "show",
-      summary: "show the phases in waves: a wave is what can run together",
-      load: async () => showCommand,
-    },
-    {
-      name: "apply",
-      summary: "run the phases with an agent, each after the phases it depends on",
-      load: async () => (await import("./nebula-apply.ts")).applyCommand,
-    },
-    {
-      name: "status",
-      summary: "show the state of the last run, or the answer of a phase",
-      load: async () => statusCommand,
-    },
-    {
-      name: "prompt",
-      summary: "print what the agent of a phase would read",
-      load: async () => promptCommand,
-    },
-    {
-      name: "logs",
-      summary: "print what the agent of a phase has printed",
-      load: async () => logsCommand,
-    },
+    subcommand("init", "write a small nebula to start from", () => initCommand),
+    subcommand("generate", "let an agent write a nebula from a sentence, and check it", () =>
+      import("./nebula-generate.ts").then((module) => module.generateCommand),
+    ),
+    subcommand("validate", "find mistakes in nebula.toml and the phase files", () => validateCommand),
+    subcommand("show", "show the phases in waves: a wave is what can run together", () => showCommand),
+    subcommand("apply", "run the phases with an agent, each after the phases it depends on", () =>
+      import("./nebula-apply.ts").then((module) => module.applyCommand),
+    ),
+    subcommand("status", "show the state of the last run, or the answer of a phase", () => statusCommand),
+    subcommand("prompt", "print what the agent of a phase would read", () => promptCommand),
+    subcommand("logs", "print what the agent of a phase has said and done", () =>
+      import("./nebula-logs.ts").then((module) => module.logsCommand),
+    ),
   ],
   examples: [
     { line: "plimsoll nebula init plan", meaning: "start a nebula in the folder plan" },
@@ -219,7 +203,13 @@ reads, so the nebula may be running. The exit code is 1 only if PHASE has no ans
     }
     if (report.phases.every(({ attempts }) => attempts === 0))
       call.output.note(`${shownStore(file, call.cwd, call.env)} has no run of this nebula yet`);
-    return { json: report, text: renderApplyReport(report, { machine, now: new Date() }) };
+    const place = { directory: nebula.directory, storeFile: file, env: call.env };
+    const phases = report.phases.map((each) => {
+      const run = each.state === "running" && each.machine?.id === machine ? found?.record?.phases[each.id] : undefined;
+      const doing = run && readActivity(run, place);
+      return doing === undefined ? each : { ...each, doing };
+    });
+    return { json: { phases }, text: renderApplyReport({ phases }, { machine, now: new Date() }) };
   },
 });
 
@@ -281,60 +271,3 @@ nothing and writes nothing.`,
     return { json: { id: phase.id, text, tokens, counter, layers, overflow }, text, exact: true };
   },
 });
-
-const logsCommand: Command = defineCommand({
-  arguments: [folderArgument, phaseArgument],
-  options: { follow: { summary: "print what comes until the agent ends" }, ...storeOptions },
-  details: `Prints what the agent of the phase's last attempt has printed so far, stderr and stdout. The command only
-reads, so the nebula may be running. The output of a phase is on the machine that runs it.`,
-  examples: [
-    { line: "plimsoll nebula logs plan api", meaning: "what the last attempt printed" },
-    { line: "plimsoll nebula logs plan api --follow", meaning: "watch a running agent" },
-  ],
-  async run(call) {
-    const { nebula } = await requireNebula(call.arguments[0]!, call);
-    const phase = findPhase(nebula, call.arguments[1]!);
-    const storeFile = await storePath(call.options.store, call);
-    const record = await lookInStore(storeFile, async (store) =>
-      openNebulaRecord(store, await storedKey(store, nebula, call.env)).read(),
-    );
-    const { attemptFolder, machine } =
-      (record && Object.hasOwn(record.phases, phase.id) && record.phases[phase.id]) || {};
-    const isHere = machine === undefined || machine.id === (await ownMachine(call.env)).id;
-    const place = { directory: nebula.directory, storeFile, env: call.env };
-    const attempt = isHere ? openAttemptOutput(attemptFolder, place) : undefined;
-    if (attempt === undefined) {
-      call.output.note(
-        isHere
-          ? `phase ${phase.id} has not run yet, or its output is gone`
-          : `phase ${phase.id} ran on ${printable(machine.name)}, which has its output`,
-      );
-      return { json: { id: phase.id, stdout: "", stderr: "", ended: true }, text: "", exact: true, failed: true };
-    }
-    if (call.output.json) {
-      const [stdout, stderr] = (["stdout", "stderr"] as const).map((name) => attempt.read(name, 0).toString("utf8"));
-      return { json: { id: phase.id, stdout, stderr, ended: attempt.hasEnded() }, text: "" };
-    }
-    await printOutput(attempt, { follow: call.options.follow === true, print: call.output.result });
-    return undefined;
-  },
-});
-
-/** Prints whole lines, so that the two streams do not mix within a line. */
-async function printOutput(
-  attempt: AttemptOutput,
-  { follow, print }: { readonly follow: boolean; print(text: string): void },
-): Promise<void> {
-  const read = { stderr: 0, stdout: 0 };
-  for (let isLast = false; !isLast; ) {
-    // Asked first, because an agent prints before it ends.
-    isLast = !follow || attempt.hasEnded();
-    for (const name of ["stderr", "stdout"] as const) {
-      const bytes = attempt.read(name, read[name]);
-      const end = isLast ? bytes.length : bytes.lastIndexOf(10) + 1;
-      read[name] += end;
-      if (end > 0) print(printableLines(bytes.toString("utf8", 0, end)));
-    }
-    if (!isLast) await sleep(200);
-  }
-}

@@ -2,7 +2,7 @@ import { ContextError } from "../../core/errors.ts";
 import { countNoun, printable } from "../../core/text/index.ts";
 import { homeDirectory, projectRoot, refuseOtherOwner, shownPath } from "../../host/index.ts";
 import { addNote, clearNotes, readNotes } from "../../rules/index.ts";
-import { type Call, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
+import { type Call, type CommandGroup, type CommandResult, defineCommand, subcommand } from "../command.ts";
 
 const addCommand = defineCommand({
   arguments: [{ name: "TEXT", repeated: true, summary: "the note, one line of at most 500 bytes" }],
@@ -49,9 +49,9 @@ const clearCommand = defineCommand({
 
 export const notesCommand: CommandGroup = {
   subcommands: [
-    { name: "add", summary: "add a note", load: async () => addCommand },
-    { name: "list", summary: "list the notes, oldest first", load: async () => listCommand },
-    { name: "clear", summary: "remove all notes", load: async () => clearCommand },
+    subcommand("add", "add a note", () => addCommand),
+    subcommand("list", "list the notes, oldest first", () => listCommand),
+    subcommand("clear", "remove all notes", () => clearCommand),
   ],
   examples: [
     {

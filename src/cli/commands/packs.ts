@@ -11,27 +11,15 @@ import {
 import { type Caller, chooseCounter, renderTable, type Style, shownPath } from "../../host/index.ts";
 import { describePack, type ListedPack, loadPacksContent, type PacksContent } from "../../rules/index.ts";
 import { trimPacks } from "../../rules/packs/index.ts";
-import { type Command, type CommandGroup, defineCommand } from "../command.ts";
+import { type Command, type CommandGroup, defineCommand, subcommand } from "../command.ts";
 import { renderProblems, reportProblems } from "../render-problems.ts";
 import { contentChoice, contentOptions, counterOptions } from "../shared-options.ts";
 
 export const packsCommand: CommandGroup = {
   subcommands: [
-    {
-      name: "list",
-      summary: "list packs: which are used, why, and the tokens of each tier",
-      load: async () => listCommand,
-    },
-    {
-      name: "show",
-      summary: "show one pack: where it comes from, what replaces it, its text",
-      load: async () => showCommand,
-    },
-    {
-      name: "lint",
-      summary: "find mistakes in packs, profiles and adapters",
-      load: async () => lintCommand,
-    },
+    subcommand("list", "list packs: which are used, why, and the tokens of each tier", () => listCommand),
+    subcommand("show", "show one pack: where it comes from, what replaces it, its text", () => showCommand),
+    subcommand("lint", "find mistakes in packs, profiles and adapters", () => lintCommand),
   ],
   examples: [
     { line: "plimsoll packs list", meaning: "the packs of this project" },
@@ -82,11 +70,8 @@ function renderList(packs: readonly ListedPack[], counter: string, style: Style)
     printable(pack.why),
   ]);
   const headings = ["pack", "used", "layer", "weight", "core", "detail", "extended", "overlaps", ...lists, "why"];
-  const lines = renderTable(
-    [headings, ...rows],
-    headings.map((name) => (["core", "detail", "extended"].includes(name) ? "right" : "left")),
-  );
-  return [style.dim(lines[0]!), ...lines.slice(1), style.dim(`tokens by ${counter}`)].join("\n");
+  const sides = headings.map((name) => (["core", "detail", "extended"].includes(name) ? "right" : "left"));
+  return [...renderTable([headings, ...rows], sides, style), style.dim(`tokens by ${counter}`)].join("\n");
 }
 
 const lintCommand: Command = defineCommand({

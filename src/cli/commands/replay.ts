@@ -106,7 +106,7 @@ The page needs no network. It contains numbers, file names and the first words o
     const target = options.html;
     if (target !== undefined) await checkPageTarget(target, { call, inputs: found.files.map(({ path }) => path) });
     const report = await replayFiles(found, { settings, call, isPage: options.html !== undefined });
-    if (report.sessions.length === 0) {
+    if (report.sessions.length === 0 && report.recorded === undefined) {
       const message = report.idle > 0 ? "no session has an assistant turn" : "no session could be read";
       throw new ContextError("unreadable_input", message, {
         hint: "Name session files, or directories that hold *.jsonl or *.json files.",
@@ -159,9 +159,9 @@ function reportText(report: ReplayReport, style: Style): string {
   ]);
   const right = "right" as const;
   const alignment = [right, "left" as const, ...header.slice(2).map(() => right)];
-  const [head = "", ...lines] = renderTable([header, ...rows], alignment);
+  const lines = renderTable([header, ...rows], alignment, style);
   const details = [...describeInvalid(resultRows(report)), ...describeRecorded(report), describeRun(report)];
-  return [style.dim(head), ...lines, "", ...details.map((line) => style.dim(line))].join("\n");
+  return [...lines, "", ...details.map((line) => style.dim(line))].join("\n");
 }
 
 function percent(share: number | null): string {

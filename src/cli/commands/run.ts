@@ -113,7 +113,11 @@ of the agent's models, or else bytes/4.`,
   },
 });
 
-function showPrompt({ text, tokens, context }: Prompt, agent: ChosenAgent, call: RunCall): CommandResult {
+function showPrompt(
+  { text, tokens, context }: Awaited<ReturnType<typeof buildPrompt>>,
+  agent: ChosenAgent,
+  call: RunCall,
+): CommandResult {
   const [command, permissions] = [agent.line(), agent.permissions()];
   for (const line of notesOnContext(context, { evenIfWhole: true })) call.output.note(line);
   const shown = command === null ? "(no agent chosen, use --agent)" : printable(command);
@@ -123,8 +127,6 @@ function showPrompt({ text, tokens, context }: Prompt, agent: ChosenAgent, call:
 }
 
 type RunCall = Call<OptionValues<typeof runOptions>>;
-
-type Prompt = Awaited<ReturnType<typeof buildPrompt>>;
 
 /** Returns the composed context with a separator and the task, which is never cut, and the tokens of it all. */
 async function buildPrompt(call: RunCall, agent: ChosenAgent) {
@@ -164,9 +166,9 @@ async function judgedRun(call: RunCall, agent: ChosenAgent, job: AgentJob): Prom
   return judgeEnd(end, { agent: agent.name, model, prices, unchangedScope });
 }
 
-/** Output in JSON is read at the end. */
+/** Events of a known agent are read at the end. */
 function isPrintedAtOnce({ preset }: ChosenAgent): boolean {
-  return preset === undefined || preset.prints === "text";
+  return preset === undefined;
 }
 
 /** Passes the agent's output through, and ends it with this process. Never returns if the reader of stdout is gone. */

@@ -15,26 +15,14 @@ import {
   type WorkLogViewName,
   workLogViews,
 } from "../../results/session/index.ts";
-import { type Call, type Command, type CommandGroup, defineCommand, type OptionSpecs } from "../command.ts";
+import { type Call, type Command, type CommandGroup, defineCommand, type OptionSpecs, subcommand } from "../command.ts";
 import { storeOptions } from "../shared-options.ts";
 
 export const sessionCommand: CommandGroup = {
   subcommands: [
-    {
-      name: "list",
-      summary: "list the sessions in the store, the last used one first",
-      load: async () => listCommand,
-    },
-    {
-      name: "show",
-      summary: "show one session: token use, work log, evicted entries, largest results",
-      load: async () => showCommand,
-    },
-    {
-      name: "rm",
-      summary: "delete sessions with their results and work logs",
-      load: async () => rmCommand,
-    },
+    subcommand("list", "list the sessions in the store, the last used one first", () => listCommand),
+    subcommand("show", "show one session: token use, work log, evicted entries, largest results", () => showCommand),
+    subcommand("rm", "delete sessions with their results and work logs", () => rmCommand),
   ],
   examples: [
     { line: "plimsoll session list", meaning: "all sessions" },
@@ -92,11 +80,8 @@ function renderList(sessions: readonly SessionLine[], style: Style): string {
     formatNumber(calls),
     formatLimit(available),
   ]);
-  const [header = "", ...lines] = renderTable(
-    [["session", "started", "last used", "calls", "left"], ...rows],
-    ["left", "left", "left", "right", "right"],
-  );
-  return [style.dim(header), ...lines].join("\n");
+  const headings = ["session", "started", "last used", "calls", "left"];
+  return renderTable([headings, ...rows], ["left", "left", "left", "right", "right"], style).join("\n");
 }
 
 /** Renders an entry of the work log: the call, and below it the result. Both contain text of the model and of files. */

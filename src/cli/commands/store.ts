@@ -12,26 +12,18 @@ import {
   shownStore,
   storePath,
 } from "../../host/index.ts";
-import { type Command, type CommandGroup, defineCommand } from "../command.ts";
+import { type Command, type CommandGroup, defineCommand, subcommand } from "../command.ts";
 import { storeOptions } from "../shared-options.ts";
 
 export const storeCommand: CommandGroup = {
   subcommands: [
-    {
-      name: "stats",
-      summary: "show what the store holds: records, bytes and times by kind",
-      load: async () => statsCommand,
-    },
-    {
-      name: "prune",
-      summary: "delete what was not used for some time",
-      load: async () => pruneCommand,
-    },
-    {
-      name: "migrate",
-      summary: "copy a store to another place, such as a file to PostgreSQL, and compare both",
-      load: async () => migrateCommand,
-    },
+    subcommand("stats", "show what the store holds: records, bytes and times by kind", () => statsCommand),
+    subcommand("prune", "delete what was not used for some time", () => pruneCommand),
+    subcommand(
+      "migrate",
+      "copy a store to another place, such as a file to PostgreSQL, and compare both",
+      () => migrateCommand,
+    ),
   ],
   examples: [
     { line: "plimsoll store stats", meaning: "what the store holds" },
@@ -66,10 +58,8 @@ of yours. Bytes of deleted values stay in a file until it is rewritten, which se
       formatNumber(bytes),
       ...[oldest, newest].map((time) => shownTime(new Date(time).toISOString())),
     ]);
-    const [head = "", ...lines] = renderTable(
-      [["kind", "records", "bytes", "oldest", "newest"], ...rows],
-      ["left", "right", "right", "left", "left"],
-    );
+    const table = [["kind", "records", "bytes", "oldest", "newest"], ...rows];
+    const lines = renderTable(table, ["left", "right", "right", "left", "left"], call.output.style);
     const total = `${printable(shown)}: ${formatNumber(size)} bytes`;
     const dated = kinds.map(({ oldest, newest, ...kind }) => ({
       ...kind,
@@ -78,7 +68,7 @@ of yours. Bytes of deleted values stay in a file until it is rewritten, which se
     }));
     return {
       json: { store: shown, size, kinds: dated },
-      text: kinds.length === 0 ? total : [total, call.output.style.dim(head), ...lines].join("\n"),
+      text: kinds.length === 0 ? total : [total, ...lines].join("\n"),
     };
   },
 });

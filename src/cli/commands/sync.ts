@@ -128,10 +128,7 @@ function renderReport({ company, texts, skills }: SyncReport, { style }: Output)
       return [status, "", `skill ${name}`, [source, ...at].filter((each) => each !== undefined).join(" ")];
     }),
   );
-  const [header = "", ...lines] = renderTable(
-    rows.map((row) => row.map(printable)),
-    ["left", "right", "left", "left"],
-  );
+  const lines = renderTable(rows, ["left", "right", "left", "left"], style);
   const folders = texts.flatMap(({ status, file = "" }) => (status === "fetched" ? dirname(file) : []));
   const written = [...new Set(folders)].map((folder) => {
     const count = countNoun(folders.filter((each) => each === folder).length, "text");
@@ -141,7 +138,7 @@ function renderReport({ company, texts, skills }: SyncReport, { style }: Output)
       : "";
     return `Wrote ${count} to ${printable(folder)}.${advice}`;
   });
-  return [style.dim(header), ...lines, ...written, ...tellSkills(skills)].join("\n");
+  return [...lines, ...written, ...tellSkills(skills)].join("\n");
 }
 
 function tellSkills(skills: SyncReport["skills"]): string[] {

@@ -51,6 +51,7 @@ const trimOptions = {
   checkpoint: { value: "FILE", summary: "file with the decisions so far; read if it exists, written afterwards" },
   session: { value: "ID", summary: "name of the conversation whose decisions so far are in the store" },
   ...storeOptions,
+  markers: { summary: "mark Anthropic's messages for the prompt cache, as a wrapped client does" },
   stats: { summary: "print token numbers to stderr" },
 } as const;
 
@@ -66,6 +67,7 @@ With --checkpoint, the next run on the longer history repeats the earlier decisi
 provider's prompt cache stays valid until more must be trimmed. Use one checkpoint for each conversation.
 With --session, the decisions are in the store instead, and so is what was trimmed: plimsoll recall ID
 prints it. Machines that share a store continue each other's conversations.
+With --markers, the output has cache markers where a wrapped client would set them. Your own stay.
 If the messages cannot fit because of text that people wrote, nothing is printed and the exit code is 1. The rfc
 policies print their result with a warning. The counter is that of --counter, or else of --model, or else of the
 configuration, or else of the request's model, or else auto.`,
@@ -83,6 +85,7 @@ configuration, or else of the request's model, or else auto.`,
       line: "plimsoll trim run.jsonl --window 64000 --policy frugal | plimsoll validate",
       meaning: "trim deeper, and check the result",
     },
+    { line: "plimsoll trim request.json --window 200000 --markers", meaning: "trim, and mark what is worth caching" },
     { line: "plimsoll trim h.json --window 200000 --json | jq .stats", meaning: "JSON for programs" },
   ],
   async run(call) {
@@ -136,7 +139,7 @@ async function trimInput(
     messages: request.messages.length,
     file: source.file,
   };
-  const { messages, metadata, overflow } = reduction;
+  const { metadata, overflow } = reduction;
   if (overflow !== undefined && !isRfc(settings.policy)) throw overflowError(overflow, report);
   if (overflow !== undefined) {
     // The rfc policies do not promise to fit.
@@ -148,13 +151,45 @@ async function trimInput(
   if (options.stats) output.problem(renderStats(report));
   const { before, after, threshold, boundary, trimmed, epochs } = reduction.stats;
   const stats = { before, after, threshold, boundary, trimmed, epochs, overflow: overflow ?? null };
+  const { messages: sent, ...marked } = await mark(request, report, { input, options });
   return {
-    json: { messages, metadata, stats, counter: counter.name, policy: settings.policy },
+    json: { messages: sent, ...marked, metadata, stats, counter: counter.name, policy: settings.policy },
     get text() {
-      const text = rewriteMessages({ ...input, messages: request.messages }, messages);
+      const text = rewriteMessages({ ...input, messages: request.messages }, sent, marked);
       return text.endsWith("\n") ? text : `${text}\n`;
     },
     exact: true,
+  };
+}
+
+/** Returns the messages, with --markers marked for the cache, and then also the system text and tools if they got one. */
+async function mark(
+  request: TrimRequest,
+  { reduction, format }: TrimReport,
+  { input, options }: { readonly input: MessagesInput; readonly options: TrimCall["options"] },
+): Promise<{ readonly messages: readonly object[]; readonly system?: unknown; readonly tools?: unknown }> {
+  if (options.markers !== true) return { messages: reduction.messages };
+  if (format !== "anthropic") {
+    throw usageError(`--markers has no meaning for messages of ${format}`, "Only Anthropic's requests have markers.");
+  }
+  const { anthropicMarkers, placeMarkers, readMessageMarkers } = await import(
+    "../../conversation/sdk/place-markers.ts"
+  );
+  const { system, tools, cache_control: automatic } = input.request ?? {};
+  const { messages, ...fixed } = placeMarkers({
+    mode: "auto",
+    own: request.messages,
+    ownMarkers: readMessageMarkers(request.messages, anthropicMarkers),
+    automatic,
+    tools,
+    system,
+    messages: reduction.messages,
+    breakpoints: reduction.breakpoints,
+  });
+  return {
+    messages,
+    ...(fixed.system !== system && { system: fixed.system }),
+    ...(fixed.tools !== tools && { tools: fixed.tools }),
   };
 }
 

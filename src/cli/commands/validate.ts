@@ -45,8 +45,8 @@ The format is detected unless you set --format. The exit code is 1 if there is a
       get text() {
         if (problems.length === 0) return "";
         const rows = problems.map(({ path, rule, message }) => [path, rule, printable(message)]);
-        const [head = "", ...lines] = renderTable([["path", "rule", "message"], ...rows], ["left", "left", "left"]);
-        return [call.output.style.dim(head), ...lines].join("\n");
+        const table = [["path", "rule", "message"], ...rows];
+        return renderTable(table, ["left", "left", "left"], call.output.style).join("\n");
       },
       failed: problems.length > 0,
     };

@@ -41,7 +41,7 @@ export async function runInject(
   const dryRun = options["dry-run"] === true;
   if (whyNoPacks !== undefined) await tellNoPacks(whyNoPacks, { engine, call });
   if (engine.adapters.length === 0) output.note("no tool is chosen, so there is nothing to write");
-  const { results: files, files: planned, faults, unplaced } = await injectFiles({ ...engine, dryRun });
+  const { results: files, files: planned, faults, notes, unplaced } = await injectFiles({ ...engine, dryRun });
   const clips = await copyClips({ engine, dryRun }, call);
   const leftOvers = await listLeftOvers(engine, planned);
   const removed = options.prune === true ? await removeLeftOvers(leftOvers, { ...engine, dryRun }) : [];
@@ -51,7 +51,8 @@ export async function runInject(
   if (options.tool !== undefined) tellAbsent(engine, call);
   if (engine.places.scope === "global") tellUnscoped(engine.packs, output);
   else tellLostSkills(engine, output);
-  [...explainFaults(faults, shown), ...explainUnplaced(unplaced, shown)].forEach((line) => void output.note(line));
+  const explained = [...explainFaults([...notes, ...faults], shown), ...explainUnplaced(unplaced, shown)];
+  explained.forEach((line) => void output.note(line));
   for (const result of [...files, ...clips]) tellFindings(result, { output, shown, hasOneBudget, engine });
   for (const { problem } of removed) if (problem !== undefined) output.problem(describeError(problem, shown));
   if (options.prune !== true) tellLeftOvers(leftOvers, { output, shown });

@@ -23,20 +23,16 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-function open(openStore: () => Promise<Store>, trim?: number): ReturnType<typeof claudeTools> {
+// A model takes a second for each answer.
+const oneSecondLater = (): number => (time += 1_000);
+
+function open(openStore: () => Promise<Store>, trim?: number, now = oneSecondLater): ReturnType<typeof claudeTools> {
   const works: (() => Promise<void>)[] = [];
   end = async () => {
     for (const work of works) await work();
   };
   const beforeEnd = (work: () => Promise<void>) => void works.push(work);
-  // A model takes a second for each answer.
-  const about = {
-    settings: { deltas: true, trim },
-    env: {},
-    waitMs: 20_000,
-    log: () => {},
-    now: () => (time += 1_000),
-  };
+  const about = { settings: { deltas: true, trim }, env: {}, waitMs: 20_000, log: () => {}, now };
   return claudeTools({ ...about, store: openStore, beforeEnd });
 }
 
@@ -487,6 +483,21 @@ test("a result whose call began before the last result does not refer to it", as
   // The last result came a second ago, and this call ran longer.
   expect(await print("slow", 1_500)).toBeUndefined();
   expect((await print("next", 500)).updatedToolOutput.stdout).toMatch(/^\[[a-z2-7]{4}: Same text/);
+});
+
+test("a result that waited for the one before it does not refer to it", async () => {
+  const update: Store["update"] = async (...record) => {
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    return store.update(...record);
+  };
+  tools = open(async () => ({ ...store, update }), undefined, Date.now);
+  const print = (name: string) =>
+    afterTool("Bash", outputOf(text), { tool_input: JSON.stringify({ command: name }), duration_ms: 2 });
+  const both = [print("one"), print("two")];
+  expect(await Promise.all(both)).toEqual([undefined, undefined]);
+  // Slower than a model's next call may begin.
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  expect((await print("three")).updatedToolOutput.stdout).toMatch(/: Same text/);
 });
 
 test("results are admitted in the order in which they came, also if one is read from a file", async () => {

@@ -33,7 +33,7 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
   const { admission } = state;
   const hook = (work: (hook: Hook, state: ClaudeState) => Promise<object | string>): PluginTool => ({
     async call(input) {
-      const read = readHook(input);
+      const read = readHook(input, state.now);
       if (read === undefined) return "{}";
       state.sessions.add(read.sessionId);
       try {
@@ -46,9 +46,12 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
     },
   });
   return {
-    after_tool: inTurn(hook(afterTool), async (answer) => {
-      if (answer !== "{}") await new Promise((resolve) => setTimeout(resolve, keptMs).unref());
-      await Promise.all([...state.completions.values()].map((each) => each.whenKept));
+    after_tool: inTurn(hook(afterTool), {
+      now: state.now,
+      async whenDone(answer) {
+        if (answer !== "{}") await new Promise((resolve) => setTimeout(resolve, keptMs).unref());
+        await Promise.all([...state.completions.values()].map((each) => each.whenKept));
+      },
     }),
     allow_recall: hook(allowRecall),
     before_compact: hook(beforeCompact),
@@ -121,10 +124,11 @@ function createState(server: PluginServer, now: () => number) {
     /** Texts that the module puts in the place of the hook's note, by call. */
     completions: new Map<string, Completion>(),
     transcripts: new Map<string, Transcript>(),
-    /** When the last result of each context came. */
+    /** When the last result of each context was answered, or came if it has no answer yet. */
     lastResults: new Map<string, number>(),
     /** Anchors from before a compaction, until the new context has them. */
     anchors: new Map<string, string>(),
+    openStore: server.store,
     now,
   };
 }
@@ -132,14 +136,19 @@ function createState(server: PluginServer, now: () => number) {
 /** Handles calls one after the other: a call starts when `whenDone` of the previous one has finished. The client orders the
  *  results of parallel calls by our answers, and a note refers to lines of the results above it. So results must be
  *  answered in the order in which they were admitted. */
-function inTurn(tool: PluginTool, whenDone: (answer: string) => Promise<void>): PluginTool {
+function inTurn(
+  tool: PluginTool,
+  { whenDone, now }: { readonly whenDone: (answer: string) => Promise<void>; readonly now: () => number },
+): PluginTool {
   let last: Promise<unknown> = Promise.resolve();
   return {
     ...tool,
     call(input) {
       // A call with a large output may take longer. It must not hold up the others.
       const before = Promise.race([last, new Promise((resolve) => setTimeout(resolve, 50).unref())]);
-      const answer = before.then(() => tool.call(input));
+      // The wait says nothing about when the tool ran.
+      const arrived = now();
+      const answer = before.then(() => tool.call({ ...input, arrived }));
       last = answer.then(whenDone);
       return answer;
     },
@@ -176,10 +185,12 @@ interface Hook extends PluginContext {
   readonly text: string;
   /** How long the tool ran. */
   readonly milliseconds: number;
+  /** When its result came. */
+  readonly arrived: number;
 }
 
 /** The client passes objects as JSON text, and an empty text for what is absent. */
-function readHook(input: Fields): Hook | undefined {
+function readHook(input: Fields, now: () => number): Hook | undefined {
   const text = (name: string): string => (typeof input[name] === "string" ? (input[name] as string) : "");
   const sessionId = text("session_id");
   if (sessionId === "") return undefined;
@@ -193,6 +204,7 @@ function readHook(input: Fields): Hook | undefined {
     response: input.module_request === "trim" ? undefined : parseValue(input.tool_response),
     text: text("tool_response"),
     milliseconds: Number(input.duration_ms) || 0,
+    arrived: typeof input.arrived === "number" ? input.arrived : now(),
   };
 }
 
@@ -209,6 +221,7 @@ async function afterTool(hook: Hook, state: ClaudeState): Promise<object> {
   const { tool, response } = hook;
   if (isOfModule(hook)) return {};
   const shorter = await shortenResult(hook, state);
+  state.lastResults.set(nameContext(hook), state.now());
   const output = quoteOthers(tool, shorter?.output ?? response);
   if (output === response) return {};
   const specific = { hookEventName: "PostToolUse", updatedToolOutput: output };
@@ -265,11 +278,14 @@ function noteBases(hook: Hook, admitted: AdmittedResult, { trim, admission }: Cl
 }
 
 /** No model answers within 20 ms after a result, so a call that began by then belongs to the same turn. */
-function isParallel({ sessionId, agentId = "", milliseconds }: Hook, { lastResults, now }: ClaudeState): boolean {
-  const key = `${sessionId} ${agentId}`;
-  const [before, time] = [lastResults.get(key), now()];
-  lastResults.set(key, time);
-  return before !== undefined && time - milliseconds - before < 20;
+function isParallel(hook: Hook, { lastResults }: ClaudeState): boolean {
+  const before = lastResults.get(nameContext(hook));
+  lastResults.set(nameContext(hook), hook.arrived);
+  return before !== undefined && hook.arrived - hook.milliseconds - before < 20;
+}
+
+function nameContext({ sessionId, agentId = "" }: Hook): string {
+  return `${sessionId} ${agentId}`;
 }
 
 /** How many milliseconds after our answer the conversation has the text. The client takes longer for a result that its
@@ -364,6 +380,9 @@ function fence(text: string): string {
 
 async function afterCompact({ sessionId, ...hook }: Hook, state: ClaudeState): Promise<object> {
   await state.admission.forget({ sessionId, ...hook });
+  // Our MCP servers of this conversation have their results' room back.
+  const { compactSession } = await import("../../results/session/index.ts");
+  await compactSession(await state.openStore(), `claude-code-${sessionId}`);
   const anchors = state.anchors.get(sessionId);
   state.anchors.delete(sessionId);
   if (anchors === undefined) return {};

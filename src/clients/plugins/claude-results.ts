@@ -1,7 +1,7 @@
 /** The shapes of tool results in Claude Code's PostToolUse hook (2.1.325, 2026-11). A replacement must have the shape of
  *  the tool's own answer; the client ignores others without a word. */
 import { type AdmittedResult, quoteNotes } from "../../conversation/intake/index.ts";
-import { type Fields, isPlainObject, isText, listOf } from "../../core/text/index.ts";
+import { type Fields, isFields, isPlainObject, isText, listOf, readJson } from "../../core/text/index.ts";
 
 /** A result as the model would see it. */
 export interface ShownResult {
@@ -125,9 +125,15 @@ function readFile(fields: Fields): ShownResult | undefined {
   };
 }
 
-/** One text among content blocks. Other blocks, such as `tool_reference`, are never touched. */
+/** One text among content blocks. Other blocks, such as `tool_reference`, are never touched. Structured content is a
+ *  string of JSON, and that of the reference server for files has a text alone. */
 function readBlocks(content: unknown): ShownResult | undefined {
-  if (typeof content === "string") return { text: content, replace: ({ text }) => ({ output: text }) };
+  if (typeof content === "string") {
+    const [[name, only] = [], ...others] = Object.entries(readJson(content, isFields) ?? {});
+    if (name === undefined || typeof only !== "string" || others.length > 0)
+      return { text: content, replace: ({ text }) => ({ output: text }) };
+    return { text: only, replace: ({ text }) => ({ output: JSON.stringify({ [name]: text }) }) };
+  }
   if (!Array.isArray(content) || content.length !== 1) return undefined;
   const block = Object(content[0]) as Fields;
   if (block.type !== "text" || typeof block.text !== "string") return undefined;

@@ -56,3 +56,11 @@ test("after a rewind the results of the old branch are not there, whether they a
   const stateOf = (await read(rewound)).resultState();
   expect(["one", "two", "late", "new"].map(stateOf)).toEqual([false, false, false, undefined]);
 });
+
+test("results from before a pause of 65 minutes may have been cleared", async () => {
+  const at = (row: object, minutes: number) => ({ ...row, timestamp: new Date(minutes * 60_000).toISOString() });
+  const rows = [at(said("u1", null, "go"), 0), at(use("a1", "u1", "one"), 1), at(result("r1", "a1", "one"), 2)];
+  const more = (minutes: number) => [at(said("u2", "r1", "on"), minutes), at(use("a2", "u2", "two", "msg_2"), minutes)];
+  expect((await read([...rows, ...more(66)])).resultState()("one")).toBe(true);
+  expect((await read([...rows, ...more(67)])).resultState()("one")).toBe(false);
+});

@@ -25,6 +25,8 @@ interface Row {
   readonly parent: string | undefined;
   /** The id of the model's answer. Parallel calls of one answer are rows of their own, and so are their results. */
   readonly answer: unknown;
+  /** In milliseconds since 1970; NaN if the row does not say. */
+  readonly time: number;
   readonly blocks: readonly TranscriptBlock[];
 }
 
@@ -34,10 +36,11 @@ export function createTranscript(path: string): Transcript {
   let last: string | undefined;
   const add = (line: string): true => {
     const row = readJson(line, isPlainObject) ?? {};
-    const { uuid, parentUuid, isSidechain } = row;
+    const { uuid, parentUuid, isSidechain, timestamp } = row;
     if (typeof uuid === "string" && isSidechain !== true) {
       const parent = typeof parentUuid === "string" ? parentUuid : undefined;
-      rows.set(uuid, { parent, answer: Object(row.message).id, blocks: readBlocks(row) });
+      const time = Date.parse(String(timestamp));
+      rows.set(uuid, { parent, answer: Object(row.message).id, time, blocks: readBlocks(row) });
       last = uuid;
     }
     return true;
@@ -56,7 +59,7 @@ export function createTranscript(path: string): Transcript {
       }
     },
     resultState() {
-      const [all, here] = [collectIds([...rows.values()]), collectIds(findBranch(rows, last))];
+      const [all, here] = [collectIds([...rows.values()]), collectIds(afterPause(findBranch(rows, last)))];
       return (id) => {
         if (here.results.has(id)) return true;
         if (all.results.has(id)) return false;
@@ -81,6 +84,15 @@ function findBranch(rows: ReadonlyMap<string, Row>, last: string | undefined): R
   const isResult = ({ type, tool_use_id: id }: TranscriptBlock): boolean => type === "tool_result" && calls.has(id);
   return all.filter((row) => isOfAnswer(row) || row.blocks.some(isResult));
 }
+
+/** After a pause of 65 minutes, the client may clear all but the newest results, and the transcript does not say so
+ *  (2.1.325). */
+function afterPause(branch: readonly Row[]): readonly Row[] {
+  const start = branch.findLastIndex(({ time }, index) => time - (branch[index - 1]?.time ?? time) >= clearingPauseMs);
+  return start < 0 ? branch : branch.slice(start);
+}
+
+const clearingPauseMs = 3_900_000;
 
 function collectIds(rows: readonly Row[]): Readonly<Record<"calls" | "results", ReadonlySet<unknown>>> {
   const blocks = rows.flatMap((row) => row.blocks);

@@ -69,6 +69,20 @@ describe("results in opencode", () => {
     expect(await read("a")).toMatch(/^\[[a-z2-7]{4}: Same text/);
   });
 
+  test("nothing refers to what opencode has cleared, however far back the rest is", async () => {
+    const { read, request, messages } = openCodeSession(open());
+    await read("a");
+    await read("b");
+    for (let each = 0; each < 40; each++) await read(`more${each}`, source(`more${each}`, 60));
+    await request();
+    expect(await read("b")).toMatch(/^\[[a-z2-7]{4}: Same text/);
+    const part = messages[1]?.parts.find(({ type }) => type === "tool") as { state: Record<string, unknown> };
+    part.state.time = { compacted: 1 };
+    await request();
+    expect(await read("a")).toBe(source("a"));
+    expect(await read("more1", source("more1", 60))).toMatch(/^\[[a-z2-7]{4}: Same text/);
+  });
+
   test("a repeated result becomes a note, a changed one a delta, a long one a page", async () => {
     const { read } = openCodeSession(open({ maxResultTokens: 3_000 }));
     expect(await read("a")).toBe(source("a"));
@@ -110,12 +124,14 @@ describe("results in opencode", () => {
   });
 
   test("parallel calls do not refer to each other, nor to a call whose result may come before theirs", async () => {
-    const { hooks, read, request } = openCodeSession(open());
+    const { hooks, read, request, messages } = openCodeSession(open());
     const begin = (tool: string, callID: string, filePath: string) =>
       hooks["tool.execute.before"]({ tool, sessionID: "ses_1", callID }, { args: { filePath } });
     const end = async (tool: string, callID: string, filePath: string) => {
       const answer = { output: source("a") };
       await hooks["tool.execute.after"]({ tool, sessionID: "ses_1", callID, args: { filePath } }, answer);
+      const state = { status: "completed", input: { filePath }, output: answer.output };
+      messages.push({ info: { role: "assistant" }, parts: [{ type: "tool", tool, callID, state }] });
       return answer.output;
     };
     await begin("cat", "1", "a.ts");

@@ -43,14 +43,14 @@ export interface InClient {
   begin(call: Omit<ClientCall, "text">): void;
   /** Returns what the model should see instead of the result; undefined if it should stay as it is. */
   admit(call: ClientCall): Promise<string | undefined>;
-  /** The client asks the model again. */
-  endTurn(sessionId: string): void;
+  /** The client asks the model again. `callIds` are the calls whose results it sends. */
+  endTurn(sessionId: string, callIds: readonly string[]): Promise<void>;
   /** Returns the messages to send instead; undefined if they should stay as they are. */
   trim<Message extends object>(request: HistoryRequest<Message>): Promise<readonly Message[] | undefined>;
   /** Takes the calls whose results have images, oldest first, and the model that answers. */
   withoutImages(callIds: readonly string[], model: string | undefined): LeftOutImages;
-  /** The client compacted or rewound the session. */
-  forget(sessionId: string): Promise<void>;
+  /** The client compacted or rewound the session. After a compaction, `account` names the account of our MCP servers. */
+  forget(sessionId: string, account?: string): Promise<void>;
 }
 
 export interface LeftOutImages {
@@ -80,25 +80,19 @@ export function createInClient({
    *  @default 50, and 900 for the first request of a session */
   readonly waitMs?: number | undefined;
 }): InClient {
-  let opened: Promise<Store> | undefined;
-  const store = (): Promise<Store> => {
-    opened ??= openStore();
-    // A store that cannot be opened now may be free for the next result.
-    opened.catch(() => {
-      opened = undefined;
-    });
-    return opened;
-  };
+  const store = openOnce(openStore);
   // The first result should not wait for the database or the tables of the counter.
-  store().catch(() => undefined);
-  createCounter("auto").catch(() => undefined);
+  void Promise.allSettled([store(), createCounter("auto")]);
   const sessions = new Map<string, Promise<ClientSession>>();
   const findCalls = createCallFinder();
   /** Sessions whose contexts are gone, although the store does not know it yet. */
   const compacted = new Set<string>();
-  const forgetContext = async (sessionId: string, { intake }: ClientSession): Promise<void> => {
-    await intake.forget();
-    compacted.delete(sessionId);
+  const forgetContext = async (sessionId: string, kept: ReadonlySet<string> = new Set()): Promise<void> => {
+    compacted.add(sessionId);
+    await attempt(sessionId, waitMs ?? patienceMs, async ({ intake }) => {
+      await intake.forget(({ callId = "" }) => kept.has(callId));
+      compacted.delete(sessionId);
+    });
   };
   const record = createRecorder(client, store);
   const findSession = (sessionId: string): Promise<ClientSession> => {
@@ -116,14 +110,21 @@ export function createInClient({
   return {
     trims: settings.trim !== undefined,
     begin: ({ sessionId, callId, tool, input }) => findCalls(sessionId).begin(callId, { tool, input }),
-    endTurn: (sessionId) => findCalls(sessionId).endTurn(),
+    async endTurn(sessionId, callIds) {
+      const calls = findCalls(sessionId);
+      calls.endTurn();
+      const sent = new Set(callIds);
+      // A client may remove old results, or go back to an earlier message.
+      if (!calls.hasAllIn(sent)) await forgetContext(sessionId, sent);
+    },
     admit(call) {
       // The intake gives up 3 ms before the client does, so that it knows what was sent.
       const lateAt = performance.now() + (waitMs ?? patienceMs) - 3;
       return attempt(call.sessionId, waitMs ?? patienceMs, async (session) => {
         const { intake, history, count } = session;
         const { callId, tool, input, text, shareOfLimit } = call;
-        if (compacted.has(call.sessionId)) await forgetContext(call.sessionId, session);
+        if (compacted.has(call.sessionId)) await intake.forget();
+        compacted.delete(call.sessionId);
         const together = findCalls(call.sessionId).end(callId);
         session.late.at = lateAt;
         const admitted = await intake.admit({ callId, tool, input, text, shareOfLimit, ...together });
@@ -145,10 +146,7 @@ export function createInClient({
       return attempt(sessionId, ms, async ({ history }) => history?.reduce({ ...request, onTrim }));
     },
     withoutImages: (callIds, model) => chooseOldImages(callIds, settings.images, bindsThinking(model)),
-    async forget(sessionId) {
-      compacted.add(sessionId);
-      await attempt(sessionId, waitMs ?? patienceMs, (session) => forgetContext(sessionId, session));
-    },
+    forget: (sessionId, account) => forgetContext(sessionId).then(() => giveRoomBack(store, account)),
   };
 }
 
@@ -163,6 +161,12 @@ function createRecorder(client: string, store: () => Promise<Store>) {
   };
 }
 
+async function giveRoomBack(openStore: () => Promise<Store>, account: string | undefined): Promise<void> {
+  if (account === undefined) return;
+  const { compactSession } = await import("../../results/session/index.ts");
+  await compactSession(await openStore(), account);
+}
+
 /** Leaves out the images of old results in batches, because each change of earlier messages costs the prompt cache. A
  *  batch has as many results as always keep their images. */
 function chooseOldImages(callIds: readonly string[], newest: number | undefined, isBound: boolean): LeftOutImages {
@@ -172,13 +176,41 @@ function chooseOldImages(callIds: readonly string[], newest: number | undefined,
   return { old: new Set(callIds.slice(0, rounds * newest)), since };
 }
 
+interface SessionCalls extends ParallelCalls {
+  /** Returns whether these have all calls of the last request; false before the first one. */
+  hasAllIn(callIds: ReadonlySet<string>): boolean;
+}
+
 /** Returns a function that finds the calls of a session. */
-function createCallFinder(): (sessionId: string) => ParallelCalls {
-  const known = new Map<string, ParallelCalls>();
+function createCallFinder(): (sessionId: string) => SessionCalls {
+  const known = new Map<string, SessionCalls>();
+  const create = (): SessionCalls => {
+    let last: ReadonlySet<string> | undefined;
+    return {
+      ...createParallelCalls(),
+      hasAllIn(callIds) {
+        const before = last;
+        last = callIds;
+        return before !== undefined && [...before].every((callId) => callIds.has(callId));
+      },
+    };
+  };
   return (sessionId) => {
-    const calls = known.get(sessionId) ?? createParallelCalls();
+    const calls = known.get(sessionId) ?? create();
     known.set(sessionId, calls);
     return calls;
+  };
+}
+
+function openOnce(openStore: () => Promise<Store>): () => Promise<Store> {
+  let opened: Promise<Store> | undefined;
+  return () => {
+    opened ??= openStore();
+    // A store that cannot be opened now may be free for the next result.
+    opened.catch(() => {
+      opened = undefined;
+    });
+    return opened;
   };
 }
 

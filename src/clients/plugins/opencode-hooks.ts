@@ -53,7 +53,7 @@ export function openCodeHooks({ begin, admit, endTurn, trim, forget, trims, with
       const user = messages.findLast(({ info }) => info.role === "user");
       const sessionId = user?.info.sessionID;
       if (typeof sessionId !== "string") return;
-      endTurn(sessionId);
+      await endTurn(sessionId, listResults(messages));
       const { modelID } = asFields(user?.info.model);
       const limit = limits.get(String(modelID)) ?? {};
       const model = typeof modelID === "string" ? modelID : undefined;
@@ -96,7 +96,9 @@ export function openCodeHooks({ begin, admit, endTurn, trim, forget, trims, with
       const { sessionID } = asFields(properties);
       // After these, earlier results may not be in the context any more: compaction and undo.
       const isForgetting = ["session.compacted", "message.removed", "message.part.removed"].includes(String(type));
-      if (typeof sessionID === "string" && isForgetting) await forget(sessionID);
+      // opencode gives its own number to the servers that it starts, and they name their account after it.
+      const account = type === "session.compacted" ? `opencode-${process.pid}` : undefined;
+      if (typeof sessionID === "string" && isForgetting) await forget(sessionID, account);
     }),
   };
 }
@@ -146,6 +148,13 @@ function readUsage({ id, tokens }: Fields): HistoryRequest<object>["usage"] {
   const { read, write } = asFields(cache);
   if (typeof id !== "string" || readPositive(input) === undefined) return undefined;
   return { id, tokens: { input_tokens: input, cache_read_input_tokens: read, cache_creation_input_tokens: write } };
+}
+
+/** Returns the calls whose results a model reads. opencode clears old ones if its setting compaction.prune says so. */
+function listResults(messages: readonly OpenCodeMessage[]): string[] {
+  const tools = messages.flatMap(({ parts }) => parts.filter(({ type }) => type === "tool"));
+  const sent = tools.filter(({ state }) => asFields(asFields(state).time).compacted === undefined);
+  return sent.map(({ callID }) => String(callID));
 }
 
 function readPositive(value: unknown): number | undefined {

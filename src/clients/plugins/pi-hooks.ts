@@ -44,7 +44,11 @@ export function registerPi(pi: PiApi, plugin: InClient): void {
   });
   pi.on("context", async ({ messages }, context) => {
     const list = messages as readonly PiMessage[];
-    plugin.endTurn(readSession(context));
+    const results = list.filter(({ role }) => role === "toolResult");
+    await plugin.endTurn(
+      readSession(context),
+      results.map(({ toolCallId }) => String(toolCallId)),
+    );
     const { id, contextWindow, maxTokens } = Object(context.model) as Fields;
     const model = typeof id === "string" ? id : undefined;
     const sent = await plugin.trim({

@@ -26,14 +26,12 @@ export interface BoundaryInput {
   readonly target: number;
 }
 
-export interface AdvancedBoundary {
+/** Makes one pass: each trimmed message changes the sum by its own difference. */
+export function advanceBoundary(input: BoundaryInput): {
   readonly boundary: number;
   /** The estimate with everything before the boundary trimmed. */
   readonly tokens: number;
-}
-
-/** Makes one pass: each trimmed message changes the sum by its own difference. */
-export function advanceBoundary(input: BoundaryInput): AdvancedBoundary {
+} {
   const { roles, previous, keep, estimate, threshold, target } = input;
   let rawTokens = rawTokensAt(input, previous);
   if (estimate(rawTokens) <= threshold) return { boundary: previous, tokens: estimate(rawTokens) };

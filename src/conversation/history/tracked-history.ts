@@ -220,7 +220,7 @@ function takeSameHash(state: State, index: number, source: object): boolean {
 /** Takes equal content from another object. Works in place, because a history that is parsed on every call has
  *  thousands. */
 function replaceSource({ tracked, sources, view }: State, index: number, source: object): void {
-  const known = tracked[index] as Writable<TrackedMessage>;
+  const known = tracked[index] as { -readonly [Key in keyof TrackedMessage]: TrackedMessage[Key] };
   if (known.source === source) return;
   known.source = source;
   sources[index] = source;
@@ -228,8 +228,6 @@ function replaceSource({ tracked, sources, view }: State, index: number, source:
   known.sent = source;
   view.reset(index);
 }
-
-type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 
 /** Adds a message at the end, with the epoch that applies from it on. */
 function attach(state: State, message: TrackedMessage): void {

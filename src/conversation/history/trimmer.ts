@@ -415,7 +415,7 @@ function finish(state: TrimState, call: OpenCall): Reduced {
   if (pressure !== undefined) state.settings.onPressure?.(pressure);
   const { messages, same } = history.sent();
   const trimmedUpTo = Math.max(boundary, trimmedBefore);
-  const reduction: Writable<Reduction> = {
+  const reduction: { -readonly [Key in keyof Reduction]: Reduction[Key] } = {
     messages,
     metadata: trimmedUpTo === 0 ? {} : { trimmed_up_to_message_index: trimmedUpTo },
     stats: {
@@ -438,8 +438,6 @@ function finish(state: TrimState, call: OpenCall): Reduced {
     reduction.overflow = { ...outcome.excess, largest: [...findLargest()] };
   return { reduction, same };
 }
-
-type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 
 /** The format may show only after a few messages of plain text. Everything is then read again with that format. */
 function openHistory(

@@ -1,5 +1,6 @@
 /** The texts that this process has admitted and that the context still holds. Hashes find equal texts. If this process
  *  has the earlier text, the two texts are compared as well. */
+import { readShape } from "./changing-fields.ts";
 import type { HeldRange, HeldText } from "./held-texts.ts";
 import { type IncomingCall, readWrittenTexts } from "./read-call.ts";
 import { type ResultLine, readResultLines } from "./result-lines.ts";
@@ -34,7 +35,7 @@ export function createAdmittedTexts(): AdmittedTexts {
     areSameLines(lines, ranges) {
       // Few results become a base, so their lines are read only now.
       const bodiesByBase = new Map<HeldText, ReadonlyMap<number, string>[]>();
-      return ranges.every(({ start, end, base, baseFrom, name: { sign } }) => {
+      return ranges.every(({ start, end, base, baseFrom, name: { sign }, differing }) => {
         const known = seen.get(base.sequence);
         if (known === undefined) return true;
         let bodies = bodiesByBase.get(base);
@@ -48,7 +49,9 @@ export function createAdmittedTexts(): AdmittedTexts {
         }
         return bodies.some((byNumber) =>
           lines.slice(start, end).every(({ body }, index) => {
-            return byNumber.get(baseFrom + index) === (sign === undefined ? body : body.slice(1));
+            const known = byNumber.get(baseFrom + index);
+            if (differing !== undefined) return known !== undefined && readShape(known) === readShape(body);
+            return known === (sign === undefined ? body : body.slice(1));
           }),
         );
       });

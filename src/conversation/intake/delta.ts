@@ -1,15 +1,16 @@
-/** Finds the lines of a result that the context already holds, and writes notes in their place. A note names a call and
- *  line numbers. It means the newest result of that call that has these numbers, so a reader can put the whole result
+/** Finds the lines of a result that the context already holds, or holds but for durations and the like, and writes notes
+ *  in their place. A note names a call and line numbers. It means the newest result of that call that has these numbers, so a reader can put the whole result
  *  together again. Lines that a newer result of the call replaced get no note, even if the context still has them. */
 import type { KeyedHash } from "../../core/text/index.ts";
+import { listFieldKinds } from "./changing-fields.ts";
 import {
   countRunLines,
   type HashedLine,
   type HeldRange,
   type HeldRun,
   type HeldText,
-  hashAt,
   type LineName,
+  listHashes,
 } from "./held-texts.ts";
 import { unnumbered } from "./result-lines.ts";
 
@@ -37,6 +38,8 @@ export interface DeltaOptions {
   readonly label: string;
   /** Whether a line is shown although the context holds it. */
   readonly isKept: (index: number) => boolean;
+  /** Whether a line is shown if the context only holds one that is alike. Absent if no two lines count as alike. */
+  readonly isExact?: ((index: number) => boolean) | undefined;
   readonly isOnePiece: boolean;
   readonly hash: KeyedHash;
   /** Is part of every note, so that text of a result cannot look like one. */
@@ -48,33 +51,84 @@ export interface DeltaOptions {
 /** Returns undefined if the context holds none of the lines. */
 export function findDelta(lines: readonly HashedLine[], options: DeltaOptions): Delta | undefined {
   const { isOnePiece } = options;
-  const found = dropLongNotes(lines, findHeld(lines, options), options.mark);
+  const { ranges: held, repeated } = findHeld(lines, options);
+  const found = dropLongNotes(lines, held, options.mark);
   const ranges = isOnePiece ? keepOuterRanges(found, lines.length) : found;
   if (ranges.length === 0) return undefined;
-  const text = renderDelta(lines, ranges, options);
+  const text = renderDelta(lines, ranges, { ...options, repeated });
   return { text, ranges, ...(isOnePiece && { piece: cutPiece(lines, ranges, text) }) };
 }
 
-/** Returns the ranges of lines that the context holds, in order. */
-function findHeld(lines: readonly HashedLine[], { held, isKept, label, hash }: DeltaOptions): HeldRange[] {
+/** One way in which lines of the result can be those of the context. */
+interface Comparison {
+  /** The hashes by which lines of the result are found. */
+  readonly hashes: readonly string[];
+  /** By which hashes they are found in the context. */
+  readonly of: "hashes" | "shapes";
+  readonly matches: ReadonlyMap<string, readonly Match[]>;
+  readonly isKept: (index: number) => boolean;
+}
+
+/** Fewer lines with other numbers are shown: a person may have changed them. */
+const minAlike = 8;
+/** The least share of such lines in a range. In a text that is mostly the same, a changed number is news. */
+const alikeShare = 0.125;
+
+/** Returns the ranges of lines that the context holds, in order, and the lines that are shown although it holds them. */
+function findHeld(
+  lines: readonly HashedLine[],
+  options: DeltaOptions,
+): { readonly ranges: HeldRange[]; readonly repeated: ReadonlySet<number> } {
+  const { held, isKept, isExact, hash } = options;
   const hashes = lines.map((line) => line.hash);
   // In a diff, a line of the file comes after a sign.
   const isDiff = lines.some(({ sign }) => sign !== undefined);
   const bare = isDiff ? lines.map(({ body, sign }) => (sign === undefined ? "" : hash.text(body.slice(1)))) : [];
-  const matches = findMatches([...hashes, ...bare], held);
+  const matches = findMatches([...hashes, ...bare], held, "hashes");
+  const kept = [...hashes.keys()].filter((index) => isKept(index) && matches.get(hashes[index] ?? "")?.length);
+  const repeated = new Set(kept);
+  const same: Comparison = { hashes, of: "hashes", matches, isKept };
+  if (isDiff) return { ranges: findRanges(lines, { same, signed: { ...same, hashes: bare } }, options), repeated };
+  if (isExact !== undefined && lines.some(({ hash, shape }) => hash !== shape)) {
+    const shapes = lines.map((line) => line.shape);
+    const found = findMatches(shapes, held, "shapes");
+    const alike: Comparison = { hashes: shapes, of: "shapes", matches: found, isKept: isExact };
+    const ranges = findRanges(lines, { same, alike }, options);
+    const folded = ranges.filter(({ differing }) => differing !== undefined);
+    if (folded.reduce((sum, { start, end }) => sum + end - start, 0) >= minAlike) return { ranges, repeated };
+  }
+  return { ranges: findRanges(lines, { same }, options), repeated };
+}
+
+interface Comparisons {
+  readonly same: Comparison;
+  /** The lines of the result come after a sign. */
+  readonly signed?: Comparison;
+  /** The lines may differ in changing fields. */
+  readonly alike?: Comparison;
+}
+
+function findRanges(
+  lines: readonly HashedLine[],
+  { same, signed, alike }: Comparisons,
+  { label }: DeltaOptions,
+): HeldRange[] {
   const ranges: HeldRange[] = [];
   for (let at = 0; at < lines.length; ) {
-    const search = { lines, at, matches, isKept, label, previous: ranges.at(-1)?.base };
-    const same = longestMatch(hashes, search);
-    const signed = isDiff ? longestMatch(bare, search) : undefined;
-    const isSigned = (signed?.length ?? 0) > (same?.length ?? 0);
-    const best = isSigned ? signed : same;
-    if (best === undefined || !isWorthANote(lines, at, at + best.length)) {
+    const search = { lines, at, label, previous: ranges.at(-1)?.base };
+    const exact = longestMatch(same, search);
+    const others = [signed, alike].map((each) => each && longestMatch(each, search, each === alike ? same : undefined));
+    const longer = others.findIndex((other) => (other?.length ?? 0) > (exact?.length ?? 0));
+    const best = others[longer] ?? exact;
+    const end = at + (best?.length ?? 0);
+    if (best === undefined || !isWorthANote(lines, at, end)) {
       at++;
       continue;
     }
-    ranges.push(createRange(best, at, isSigned ? lines[at]?.sign : undefined));
-    at += best.length;
+    const range = createRange(best, at, longer === 0 ? lines[at]?.sign : undefined);
+    const bodies = (): string[] => lines.slice(at, end).map(({ body }) => body);
+    ranges.push(longer === 1 ? { ...range, differing: listFieldKinds(bodies()) } : range);
+    at = end;
   }
   return ranges;
 }
@@ -115,12 +169,13 @@ interface Match {
 const maxMatches = 12;
 
 /** Returns where the context holds these lines, the newest matches first. */
-function findMatches(hashes: readonly string[], held: readonly HeldText[]): Map<string, Match[]> {
+function findMatches(hashes: readonly string[], held: readonly HeldText[], of: Comparison["of"]): Map<string, Match[]> {
   const matches = new Map<string, Match[]>(hashes.map((hash) => [hash, []]));
   for (const text of held.toReversed()) {
     for (const run of text.runs) {
-      for (let line = 0; line < countRunLines(run); line++) {
-        const found = matches.get(hashAt(run, line));
+      const list = listHashes(run, of);
+      for (let line = 0; line < list.length; line++) {
+        const found = matches.get(list[line] as string);
         if (found !== undefined && found.length < maxMatches) found.push({ text, run, line });
       }
     }
@@ -131,8 +186,6 @@ function findMatches(hashes: readonly string[], held: readonly HeldText[]): Map<
 interface Search {
   readonly lines: readonly HashedLine[];
   readonly at: number;
-  readonly matches: ReadonlyMap<string, readonly Match[]>;
-  readonly isKept: (index: number) => boolean;
   readonly label: string;
   /** The text that has the range before. */
   readonly previous: HeldText | undefined;
@@ -144,32 +197,49 @@ interface LongMatch extends Match {
 }
 
 /** Returns the longest match. Among equally long matches it prefers one from a call of this name, then one in the same
- *  text as the previous range. */
-function longestMatch(hashes: readonly string[], search: Search): LongMatch | undefined {
-  const { at, matches, isKept, label, previous } = search;
-  if (isKept(at)) return undefined;
+ *  text as the previous range. With `same`, only matches count in which enough lines are not the same. */
+function longestMatch(comparison: Comparison, search: Search, same?: Comparison): LongMatch | undefined {
+  const { at, label, previous } = search;
+  if (comparison.isKept(at)) return undefined;
   let best: LongMatch | undefined;
   let bestRank = 0;
-  for (const match of matches.get(hashes[at] as string) ?? []) {
+  for (const match of comparison.matches.get(comparison.hashes[at] as string) ?? []) {
     const { text, run } = match;
-    const length = countMatching(hashes, search, match);
+    const length = countMatching(comparison, search, match, same);
     const name = run.named?.label ?? (text.isWritten === true ? undefined : text.label);
     const rank = name === label ? 2 : Number(text === previous);
-    if (best !== undefined && (length < best.length || (length === best.length && rank <= bestRank))) continue;
+    if (length === 0 || length < (best?.length ?? 0) || (length === best?.length && rank <= bestRank)) continue;
     best = { text, run, line: match.line, length };
     bestRank = rank;
   }
   return best;
 }
 
-function countMatching(hashes: readonly string[], { lines, at, isKept }: Search, { run, line }: Match): number {
+/** Returns how many lines match. With `same`, the range ends where too few of them are not the same. */
+function countMatching(
+  { hashes, of, isKept }: Comparison,
+  { lines, at }: Search,
+  { run, line }: Match,
+  same: Comparison | undefined,
+): number {
+  const [there, exact] = [listHashes(run, of), listHashes(run)];
   const first = lines[at] as HashedLine;
-  for (let next = at + 1; next < hashes.length; next++) {
-    const { number, sign } = lines[next] as HashedLine;
-    const isNext = number === first.number + next - at && sign === first.sign;
-    if (!isNext || hashAt(run, line + next - at) !== hashes[next] || isKept(next)) return next - at;
+  const isMatch = (count: number): boolean => {
+    const next = lines[at + count];
+    const isNext = next?.number === first.number + count && next.sign === first.sign;
+    return isNext && there[line + count] === hashes[at + count] && (count === 0 || !isKept(at + count));
+  };
+  let length = 0;
+  for (let count = 0, others = 0; isMatch(count); count++) {
+    if (same === undefined) length = count + 1;
+    else {
+      if (exact[line + count] !== same.hashes[at + count]) others++;
+      const isEnough = others > count * alikeShare;
+      if (isEnough && others > 2) length = count + 1;
+      if (!isEnough && count > 2 * minAlike) break;
+    }
   }
-  return hashes.length - at;
+  return length;
 }
 
 /** Drops ranges whose note would be as long as the lines that it replaces. A note about lines of another call is
@@ -189,21 +259,46 @@ function dropLongNotes(lines: readonly HashedLine[], ranges: readonly HeldRange[
 function renderDelta(
   lines: readonly HashedLine[],
   ranges: readonly HeldRange[],
-  { mark, recallHint }: Pick<DeltaOptions, "mark" | "recallHint">,
+  {
+    mark,
+    recallHint,
+    repeated,
+  }: Pick<DeltaOptions, "mark" | "recallHint"> & { readonly repeated: ReadonlySet<number> },
 ): string {
   const main = mainName(ranges);
   const place = main.isWritten ? `as you wrote them in ${main.label}` : `as last shown by ${main.label} above`;
-  const written = [
-    `[${mark}: Only new lines are shown. Lines in brackets with ${mark} are ${place}. Whole text: ${recallHint()}]`,
-  ];
+  const shown = repeated.size === 0 ? "Only new lines are shown" : "Only new lines are shown, and failures again";
+  const written = [`[${mark}: ${shown}. Lines in brackets with ${mark} are ${place}. Whole text: ${recallHint()}]`];
   let at = 0;
   for (const range of [...ranges, undefined]) {
     const end = range?.start ?? lines.length;
-    for (const { text } of lines.slice(at, end)) written.push(text);
+    writeShown(lines, { at, end, mark, repeated, written });
     if (range !== undefined) written.push(`[${mark} ${writeNote(lines, range, main)}]`);
     at = range?.end ?? end;
   }
   return written.join("\n");
+}
+
+interface ShownLines extends Pick<DeltaOptions, "mark"> {
+  readonly at: number;
+  readonly end: number;
+  readonly repeated: ReadonlySet<number>;
+  readonly written: string[];
+}
+
+/** Writes lines as they are. Those that the context holds are marked as repeated. */
+function writeShown(lines: readonly HashedLine[], { at, end, mark, repeated, written }: ShownLines): void {
+  for (let index = at; index < end; index++) {
+    let again = index;
+    while (again < end && repeated.has(again)) again++;
+    if (again > index && (index === at || !repeated.has(index - 1))) {
+      const words = `repeated ${nameLines(lines, index, again)}:`;
+      // The note before these lines says it as well.
+      const isAfterNote = index === at && at > 0;
+      written.push(isAfterNote ? `${written.pop()?.slice(0, -1)}, ${words}]` : `[${mark} ${words}]`);
+    }
+    written.push((lines[index] as HashedLine).text);
+  }
 }
 
 /** The name of the most lines. */
@@ -220,17 +315,23 @@ function nameKey({ label, isWritten }: LineName): string {
   return `${isWritten} ${label}`;
 }
 
-function writeNote(lines: readonly HashedLine[], { start, end, name }: HeldRange, main: LineName): string {
+function writeNote(lines: readonly HashedLine[], { start, end, name, differing }: HeldRange, main: LineName): string {
   const [first, last] = [lines[start]?.number ?? 0, lines[end - 1]?.number ?? 0];
   const { from, of } = name;
-  const words = [`${first < 0 ? "unnumbered " : ""}${writeNumbers(first, last)}`];
+  const words = [nameLines(lines, start, end)];
   if (name.sign !== undefined) words.push(`all with "${name.sign}"`);
   const there = `there ${writeNumbers(from, from + last - first)}`;
   if (of !== undefined) words.push(`${there} of ${of}`);
   else if (!name.isWritten && from !== first) words.push(there);
+  if (differing !== undefined) words.push(`but for ${differing.join(", ")}`);
   if (nameKey(name) !== nameKey(main))
     words.push(name.isWritten ? `as written in ${name.label}` : `as in ${name.label}`);
   return words.join(", ");
+}
+
+function nameLines(lines: readonly HashedLine[], start: number, end: number): string {
+  const [first, last] = [lines[start]?.number ?? 0, lines[end - 1]?.number ?? 0];
+  return `${first < 0 ? "unnumbered " : ""}${writeNumbers(first, last)}`;
 }
 
 function writeNumbers(first: number, last: number): string {

@@ -1,16 +1,28 @@
 /** The texts that the context holds, and how notes name their lines: by the number of the line in the newest result of
  *  a call. A line that this result no longer shows cannot be named, even if the context still has it. */
 import { hashLength, type KeyedHash } from "../../core/text/index.ts";
+import { type FieldKind, readShape } from "./changing-fields.ts";
 import type { ResultLine } from "./result-lines.ts";
 
 /** A line with the keyed hash of its body, by which it is compared. */
 export interface HashedLine extends ResultLine {
   readonly hash: string;
+  /** The hash of its shape: lines of a program that are alike have the same. Without changing fields it is `hash`. */
+  readonly shape: string;
 }
 
-export function hashLines(lines: readonly ResultLine[], hash: KeyedHash): HashedLine[] {
-  // Copying each object by a spread takes as long as hashing a short line.
-  return lines.map(({ text, body, number, sign }) => ({ text, body, number, sign, hash: hash.text(body) }));
+/** `hasShapes`: whether a program printed the lines. In other texts every number matters. */
+export function hashLines(
+  lines: readonly ResultLine[],
+  { text: hashText }: Pick<KeyedHash, "text">,
+  hasShapes = false,
+): HashedLine[] {
+  return lines.map(({ text, body, number, sign }) => {
+    const hash = hashText(body);
+    const shape = hasShapes ? readShape(body) : body;
+    // Copying each object by a spread takes as long as hashing a short line.
+    return { text, body, number, sign, hash, shape: shape === body ? hash : hashText(shape) };
+  });
 }
 
 /** A text in the context: a result that was sent, or a text that the agent wrote in a call. */
@@ -38,6 +50,8 @@ export interface HeldRun {
   readonly from: number;
   /** The hashes of all lines, joined. */
   readonly hashes: string;
+  /** The hashes of their shapes, if any line has another one. */
+  readonly shapes?: string | undefined;
   /** If a later result left these lines out: where these lines are in that result. */
   readonly named?:
     | {
@@ -61,6 +75,8 @@ export interface HeldRange {
   readonly baseFrom: number;
   /** How a reader finds the lines. */
   readonly name: LineName;
+  /** If the lines are only alike: the fields in which they may differ. */
+  readonly differing?: readonly FieldKind[] | undefined;
 }
 
 export interface LineName {
@@ -158,7 +174,8 @@ export function addSent(
   const isUnclear = wasUnclear || (earlierResults > 0 && isAmbiguous(before, sent, earlierResults));
   // How often an unclear name was used no longer matters.
   const labels = wasUnclear ? turn.labels : [...turn.labels, label];
-  const renamed = renameLines(before, isUnclear ? { ...sent, ranges: [] } : sent);
+  const shown = { ...sent, lines: hideFields(sent) };
+  const renamed = renameLines(before, isUnclear ? { ...shown, ranges: [] } : shown);
   const others = replaceWritten(renamed, text.label, runs);
   if (isUnclear) {
     const unclear = wasUnclear ? turn.unclear : [...turn.unclear, label];
@@ -178,6 +195,21 @@ export function addSent(
   // Most results are the only one of their turn with this name.
   const own = earlierResults > 0 && before.some(isOther) ? { ...text, whole: undefined } : text;
   return { held: [...others, ...(runs.length === 0 ? [] : [written]), own], turn: { ...turn, labels } };
+}
+
+/** Returns the lines as a reader knows them. Of lines that were only called alike, nobody knows more than their shape. */
+function hideFields({ lines, ranges }: SentResult): readonly HashedLine[] | undefined {
+  if (lines === undefined || !ranges.some(({ differing }) => differing !== undefined)) return lines;
+  const hidden = [...lines];
+  for (const { start, end, differing } of ranges) {
+    if (differing === undefined) continue;
+    // No hash has this sign.
+    for (let index = start; index < end; index++) {
+      const line = lines[index] as HashedLine;
+      hidden[index] = { ...line, hash: `~${line.shape.slice(1)}` };
+    }
+  }
+  return hidden;
 }
 
 /** Returns whether a note with the name of this result could mean two things. Either an earlier result of this turn has
@@ -218,7 +250,7 @@ function dropNames(held: readonly HeldText[], first: number, label: string): Hel
 /** Returns the runs of lines that the context holds of a result that was sent without these ranges. A run ends where
  *  the next line number is not one higher. */
 export function collectRuns(lines: readonly HashedLine[], ranges: readonly HeldRange[] = []): HeldRun[] {
-  const runs: { from: number; hashes: string }[] = [];
+  const runs: { from: number; hashes: string; shapes: string }[] = [];
   let next = Number.NaN;
   let passed = 0;
   for (let index = 0; index < lines.length; index++) {
@@ -229,13 +261,19 @@ export function collectRuns(lines: readonly HashedLine[], ranges: readonly HeldR
       next = Number.NaN;
       continue;
     }
-    const { hash, number } = lines[index] as HashedLine;
+    const { hash, number, shape } = lines[index] as HashedLine;
     const last = runs.at(-1);
-    if (last !== undefined && number === next) last.hashes += hash;
-    else runs.push({ from: number, hashes: hash });
+    if (last !== undefined && number === next) {
+      last.hashes += hash;
+      last.shapes += shape;
+    } else runs.push({ from: number, hashes: hash, shapes: shape });
     next = number + 1;
   }
-  return runs;
+  return runs.map(withoutEqualShapes);
+}
+
+function withoutEqualShapes<Run extends HeldRun>(run: Run): Run {
+  return run.shapes === run.hashes ? { ...run, shapes: undefined } : run;
 }
 
 /** Returns the runs of the texts that an agent wrote in one call. If calls with the same name wrote several texts, a
@@ -275,18 +313,22 @@ function renameLines(held: readonly HeldText[], { text: sent, hash, lines, range
     const isUnchanged = (run: HeldRun): boolean =>
       (run.named?.label ?? ownLabel) !== sent.label || findOther(run, 0) === countRunLines(run);
     const isSame = text.runs.every(isUnchanged);
-    const runs = isSame ? text.runs : text.runs.flatMap((run) => (isUnchanged(run) ? run : splitRun(run, findOther)));
-    const added = ranges.flatMap(({ start, end, base, baseFrom, name }): HeldRun[] => {
+    const kept = isSame ? text.runs : text.runs.flatMap((run) => (isUnchanged(run) ? run : splitRun(run, findOther)));
+    const added = ranges.flatMap(({ start, end, base, baseFrom, name, differing }): HeldRun[] => {
       const from = lines?.[start]?.number ?? 0;
-      const isKnown = name.label === sent.label && !name.isWritten && name.from === from;
+      const isName = name.label === sent.label && !name.isWritten && name.from === from;
       const isBase = base.sequence === text.sequence && base.isWritten === text.isWritten;
-      if (!isBase || isKnown) return [];
-      const hashes = (lines ?? []).slice(start, end).map((line) => line.hash);
-      return [{ from: baseFrom, hashes: hashes.join(""), named: { label: sent.label, by: sent.sequence, from } }];
+      if (!isBase || (isName && differing === undefined)) return [];
+      const named = { label: sent.label, by: sent.sequence, from };
+      const [held] = collectRuns((lines ?? []).slice(start, end));
+      const isKnown = kept.some(
+        (run) => run.named?.label === sent.label && run.named.from === from && run.hashes === held?.hashes,
+      );
+      return held === undefined || isKnown ? [] : [{ ...held, from: baseFrom, named }];
     });
     const whole = text.label === sent.label && text.whole !== hash ? undefined : text.whole;
     if (isSame && added.length === 0 && whole === text.whole) return text;
-    return { ...text, runs: keepNewestNames([...runs, ...added]), whole };
+    return { ...text, runs: keepNewestNames([...kept, ...added]), whole };
   });
 }
 
@@ -310,7 +352,7 @@ function createFinder(lines: readonly HashedLine[] | undefined): FindOther {
   const single = others.length === 0 ? first : undefined;
   const byNumber = new Map(single === undefined ? lines.map(({ number, hash }) => [number, hash]) : []);
   const readHash = (number: number): string | undefined =>
-    single === undefined ? byNumber.get(number) : hashAt(single, number - single.from) || undefined;
+    single === undefined ? byNumber.get(number) : listHashes(single)[number - single.from];
   return (run, start) => {
     const count = countRunLines(run);
     const from = run.named?.from ?? run.from;
@@ -321,7 +363,7 @@ function createFinder(lines: readonly HashedLine[] | undefined): FindOther {
       if (sliceLines(run, begin, end) === sliceLines(single, begin + shift, end + shift)) return count;
     }
     for (let line = start; line < count; line++) {
-      const own = hashAt(run, line);
+      const own = listHashes(run)[line];
       if ((readHash(from + line) ?? own) !== own) return line;
     }
     return count;
@@ -336,7 +378,8 @@ function splitRun(run: HeldRun, findOther: FindOther): HeldRun[] {
     end = findOther(run, start);
     if (end - start < minPart) continue;
     const named = run.named && { ...run.named, from: run.named.from + start };
-    parts.push({ from: run.from + start, hashes: sliceLines(run, start, end), named });
+    const shapes = run.shapes && sliceLines({ ...run, hashes: run.shapes }, start, end);
+    parts.push({ from: run.from + start, hashes: sliceLines(run, start, end), shapes, named });
   }
   return parts;
 }
@@ -347,9 +390,23 @@ export function countRunLines({ hashes }: HeldRun): number {
   return hashes.length / hashLength;
 }
 
-export function hashAt(run: HeldRun, line: number): string {
-  return line < 0 ? "" : sliceLines(run, line, line + 1);
+/** Returns the hashes of a run's lines, one by one, or those of their shapes. Every result is compared with all lines that
+ *  are held, so they are cut apart once. */
+export function listHashes(run: HeldRun, of: "hashes" | "shapes" = "hashes"): readonly string[] {
+  const name = run.shapes === undefined ? "hashes" : of;
+  const known = cutApart[name].get(run);
+  if (known !== undefined) return known;
+  const joined = run[name] ?? run.hashes;
+  const cut = (_: unknown, line: number): string => joined.slice(line * hashLength, (line + 1) * hashLength);
+  const list = Array.from({ length: countRunLines(run) }, cut);
+  cutApart[name].set(run, list);
+  return list;
 }
+
+const cutApart = {
+  hashes: new WeakMap<HeldRun, readonly string[]>(),
+  shapes: new WeakMap<HeldRun, readonly string[]>(),
+};
 
 function sliceLines({ hashes }: HeldRun, start: number, end: number): string {
   return hashes.slice(start * hashLength, end * hashLength);

@@ -12,8 +12,17 @@ import {
   refuseUnknownOptions,
 } from "../../core/text/index.ts";
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
-import { type AdmittedTexts, createAdmittedTexts } from "./admitted-texts.ts";
-import { findDelta } from "./delta.ts";
+import { createAdmittedTexts } from "./admitted-texts.ts";
+import type { FieldKind } from "./changing-fields.ts";
+import {
+  type CountedResult,
+  chooseEdit,
+  type Edit,
+  type EditOptions,
+  quoteResult,
+  readShare,
+  type Settings,
+} from "./choose-edit.ts";
 import {
   addSent,
   beforeTurn,
@@ -21,18 +30,24 @@ import {
   collectWrittenRuns,
   dropLostNames,
   type HashedLine,
-  type HeldRange,
-  type HeldRun,
   type HeldText,
   hashLines,
   keepWindow,
 } from "./held-texts.ts";
 import { createContextReader, type IntakeContext, type OpenContext } from "./intake-context.ts";
 import { contextCollection, contextKey, keepOriginal, readOriginal, type StoredOriginal } from "./originals.ts";
-import { countLarge, cutBeginning, describeSize, largeText, makePage } from "./page.ts";
-import { quoteNotes } from "./quote-notes.ts";
-import { isOutput, isRecall, isRepeatedCall, nameCall, nextEdited, readWrittenTexts } from "./read-call.ts";
-import { readResultLines, weighLines, withoutColours } from "./result-lines.ts";
+import { countLarge, largeText } from "./page.ts";
+import {
+  isOutput,
+  isRecall,
+  isRepeatedCall,
+  nameResult,
+  nameUnfinished,
+  nextEdited,
+  readFirstLine,
+  readWrittenTexts,
+} from "./read-call.ts";
+import { readResultLines, withoutColours } from "./result-lines.ts";
 
 /** What `createIntake` needs to know. */
 export interface IntakeOptions {
@@ -55,8 +70,8 @@ export interface IntakeOptions {
   /** Whether repeated text is left out.
    *  @default true */
   readonly deltas?: boolean | undefined;
-  /** How many of the newest tokens count as held by the context. Clients remove older results themselves.
-   *  @default 40000 */
+  /** How many of the newest tokens count as held by the context, for a client that removes older results itself and does
+   *  not say so. By default all do, until `forget` is called. */
   readonly deltaWindow?: number | undefined;
   /** Returns which share of the client's own limit a text takes, if the client cuts results by characters, bytes or
    *  lines. Above 1 the result becomes a page that fits, or counts as not sent. By default there is no such limit. */
@@ -136,6 +151,8 @@ export interface HeldLines {
   readonly from: number;
   /** A later result that left them out too, if the note names them as that one did. */
   readonly by?: number | undefined;
+  /** The kinds of fields in which these lines may differ from those. Without it they are the same. */
+  readonly differing?: readonly FieldKind[] | undefined;
 }
 
 /** Takes in the tool results of one conversation. */
@@ -184,7 +201,13 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
         });
         const { admitted, context } = next as ReturnType<typeof admitInto>;
         seen.add(result, context);
-        const stored: StoredOriginal = { sessionId, agentId, call: nameCall(result), text: result.text };
+        const stored: StoredOriginal = {
+          sessionId,
+          agentId,
+          call: nameResult(result, []),
+          text: result.text,
+          first: readFirstLine(result),
+        };
         if (admitted.id !== undefined) await keepOriginal(store, admitted.id, JSON.stringify(stored));
         return admitted;
       };
@@ -217,13 +240,13 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
   };
 }
 
-/** `rangeHint` says how to ask for a part of an original. */
-type Settings = Required<Omit<IntakeOptions, "patience">> &
-  Pick<IntakeOptions, "patience"> & { readonly rangeHint: string; readonly seen: AdmittedTexts };
-
 async function readOptions(options: IntakeOptions): Promise<Settings> {
   refuseUnknownOptions(options, optionNames);
-  const { maxResultTokens = 16_000, pageTokens = Math.min(10_000, maxResultTokens), deltaWindow = 40_000 } = options;
+  const {
+    maxResultTokens = 16_000,
+    pageTokens = Math.min(10_000, maxResultTokens),
+    deltaWindow = Number.MAX_SAFE_INTEGER,
+  } = options;
   const numbers = { maxResultTokens, pageTokens, deltaWindow };
   for (const [name, value] of Object.entries(numbers)) argumentChecks.positive(name, value);
   if (options.counter !== undefined) argumentChecks.counter("counter", options.counter);
@@ -264,14 +287,12 @@ const optionNames: readonly (keyof IntakeOptions)[] = [
   "patience",
 ];
 
-/** `isCut`: the client would cut the result. */
-type CountedResult = IncomingResult & { readonly tokens: number; readonly isCut: boolean };
-
 function admitInto(
   { context, hash }: OpenContext,
   result: CountedResult,
   settings: Settings,
 ): { readonly context: IntakeContext; readonly admitted: AdmittedResult } {
+  const { unfinished = [] } = result;
   // One digest is used both to compare the text and to name it, because each pass over several MB takes milliseconds.
   const digest = digestText(result.text);
   const whole = hash.text(digest);
@@ -289,14 +310,16 @@ function admitInto(
   const isMarked = withoutColours(result.text).includes(`[${mark}`);
   const isWhole = insisted !== undefined || isRecall(result) || isMarked;
   const turn = result.isParallel === true ? context.lastTurn : { first: sequence, labels: [], unclear: [] };
-  const earlier = beforeTurn(held, turn, result.unfinished?.map(nameCall) ?? []);
-  const lines = result.text.length > largeText ? undefined : hashLines(readResultLines(result.text), hash);
-  const edit = isWhole ? undefined : chooseEdit(result, { held: earlier, whole, hash, lines, mark, id, settings });
+  const earlier = beforeTurn(held, turn, unfinished.flatMap(nameUnfinished));
+  const lines = result.text.length > largeText ? undefined : readLines(result, hash);
+  const label = nameResult(result, lines ?? []);
+  const options = { held: earlier, label, whole, hash, lines, mark, id, settings };
+  const edit = isWhole ? undefined : chooseEdit(result, options);
   const unquoted = edit?.admitted ?? { text: result.text, tokens: result.tokens, edit: "none" };
   const admitted = quoteResult(unquoted, { mark: isMarked ? undefined : mark, settings, lines, result });
   // If the client cuts what is sent, nobody knows which lines the context has.
   const isLost = readShare(admitted.text, result, settings) > 1;
-  const text = describeSent(result, { sequence, whole, lines, edit, isLost });
+  const text = describeSent(result, { sequence, label, whole, lines, edit, isLost });
   const written = collectWrittenRuns(readWrittenTexts(result).map((each) => hashLines(each, hash)));
   const ranges = isLost ? [] : (edit?.ranges ?? []);
   const next = addSent(held, { text, lines: isLost ? undefined : lines, hash: whole, written, ranges, turn });
@@ -314,187 +337,30 @@ function admitInto(
   };
 }
 
-/** Marks lines that look like our notes as text of the result. Without a mark, no line is ours. */
-function quoteResult(
-  admitted: AdmittedResult,
-  {
-    mark,
-    settings,
-    lines = [],
-    result,
-  }: Partial<EditOptions> & { readonly settings: Settings; readonly result: CountedResult },
-): AdmittedResult {
-  const text = quoteNotes(admitted.text, mark);
-  if (text === admitted.text) return admitted;
-  const whole = { start: 0, end: lines.length, text: lines.map(({ body }) => body).join("\n"), note: "" };
-  const piece = admitted.piece ?? (admitted.edit === "none" && result.isOnePiece === true ? whole : undefined);
-  return {
-    ...admitted,
-    text,
-    tokens: countLarge(text, settings.counter),
-    edit: admitted.edit === "none" ? "quote" : admitted.edit,
-    ...(piece !== undefined && { piece: { ...piece, text: quoteNotes(piece.text, mark) } }),
-  };
-}
-
-/** Which share of the client's limits a text takes. Above 1 the client cuts it. */
-function readShare(text: string, { shareOfLimit: own }: IncomingResult, { shareOfLimit }: Settings): number {
-  return Math.max(shareOfLimit(text), own?.(text) ?? 0);
+function readLines(result: CountedResult, hash: KeyedHash): readonly HashedLine[] {
+  return hashLines(readResultLines(result.text, readFirstLine(result)), hash, isOutput(result));
 }
 
 /** Returns what the context holds of this result. Its tokens count towards `deltaWindow`, so after a large result,
  *  older ones no longer count as held. */
 function describeSent(
   result: CountedResult,
-  sent: Pick<EditOptions, "whole" | "lines"> & {
+  sent: Pick<EditOptions, "label" | "whole" | "lines"> & {
     readonly sequence: number;
     readonly edit: Edit | undefined;
     readonly isLost: boolean;
   },
 ): HeldText {
-  const { sequence, whole, lines, edit, isLost } = sent;
+  const { sequence, label, whole, lines, edit, isLost } = sent;
   const isPartial = isLost || (edit === undefined ? lines === undefined : edit.ranges === undefined);
   // All have the same fields: every result looks at all that is held, and that takes longer with objects of many forms.
   return {
     sequence,
-    label: nameCall(result),
+    label,
     callId: result.callId,
     whole: edit === undefined && !isLost ? whole : undefined,
     isPartial: isPartial ? true : undefined,
     tokens: edit?.admitted.tokens ?? result.tokens,
     runs: isLost ? [] : (edit?.runs ?? collectRuns(lines ?? [])),
-  };
-}
-
-interface Edit {
-  readonly admitted: AdmittedResult;
-  readonly runs: readonly HeldRun[];
-  /** The lines that are not sent again. */
-  readonly ranges?: readonly HeldRange[] | undefined;
-}
-
-interface EditOptions {
-  /** The hash of the whole text. */
-  readonly whole: string;
-  readonly lines: readonly HashedLine[] | undefined;
-  readonly held: readonly HeldText[];
-  readonly hash: KeyedHash;
-  readonly mark: string;
-  /** Returns the id of the original. */
-  readonly id: () => string;
-  readonly settings: Settings;
-}
-
-function chooseEdit(result: CountedResult, options: EditOptions): Edit | undefined {
-  if (result.tokens < minTokens) return undefined;
-  const { deltas, maxResultTokens } = options.settings;
-  const edits = deltas ? [makeDuplicate(result, options) ?? makeDelta(result, options)] : [];
-  // What is new can still be too long for one result.
-  const [shorter] = edits.filter((edit) => edit !== undefined && isWorthwhile(result, edit));
-  const { tokens, text } = shorter?.admitted ?? result;
-  if (tokens <= maxResultTokens && readShare(text, result, options.settings) <= 1) return shorter;
-  const page = makePagedResult(result, options);
-  return page !== undefined && (isWorthwhile(result, page) || result.isCut) ? page : shorter;
-}
-
-const minTokens = 200;
-/** An edit that saves less is not worth a reader's attention. */
-const minSaved = 100;
-const minSavedShare = 0.2;
-
-function isWorthwhile({ text, tokens }: CountedResult, { admitted }: Edit): boolean {
-  const saved = tokens - admitted.tokens;
-  return admitted.text.length < text.length && saved >= minSaved && saved >= tokens * minSavedShare;
-}
-
-function makeDuplicate(
-  result: CountedResult,
-  { held, settings, mark, lines, ...options }: EditOptions,
-): Edit | undefined {
-  const { text, tokens } = result;
-  const same = held.findLast(({ whole }) => whole === options.whole);
-  if (same === undefined || !settings.seen.isSameText(same, text)) return undefined;
-  // A failure that still occurs is shown again.
-  if (isOutput(result) && lines !== undefined && weighLines(lines).includes(3)) return undefined;
-  const id = options.id();
-  const size = describeSize(text, tokens);
-  const note = `[${mark}: Same text as the result of ${same.label} above (${size}). To print it again: ${settings.recallHint(id)}]`;
-  return {
-    runs: [],
-    admitted: {
-      text: note,
-      tokens: settings.counter.count(note),
-      edit: "duplicate",
-      id,
-      same: same.sequence,
-      bases: listCallIds([same]),
-    },
-  };
-}
-
-function makeDelta(
-  result: CountedResult,
-  { held, settings, lines, hash, mark, ...options }: EditOptions,
-): Edit | undefined {
-  if (held.length === 0 || lines === undefined) return undefined;
-  const weights = isOutput(result) ? weighLines(lines) : [];
-  const isOnePiece = result.isOnePiece === true;
-  const recallHint = (): string => settings.recallHint(options.id());
-  const isKept = (index: number): boolean => weights[index] === 3;
-  const delta = findDelta(lines, { held, label: nameCall(result), isKept, isOnePiece, hash, mark, recallHint });
-  if (delta === undefined || !settings.seen.areSameLines(lines, delta.ranges)) return undefined;
-  const { text, ranges, piece } = delta;
-  return {
-    runs: collectRuns(lines, ranges),
-    ranges,
-    admitted: {
-      text,
-      tokens: settings.counter.count(text),
-      edit: "delta",
-      id: options.id(),
-      held: ranges.map(({ start, end, base, baseFrom, name: { by } }) => ({
-        start,
-        end,
-        sequence: base.sequence,
-        isWritten: base.isWritten === true,
-        from: baseFrom,
-        ...(by !== undefined && { by }),
-      })),
-      bases: listCallIds(
-        ranges.flatMap(({ base, name }) => [base, ...held.filter(({ sequence }) => sequence === name.by)]),
-      ),
-      ...(piece !== undefined && { piece }),
-    },
-  };
-}
-
-function listCallIds(texts: readonly HeldText[]): string[] {
-  return [...new Set(texts.flatMap(({ callId }) => callId ?? []))];
-}
-
-function makePagedResult(result: CountedResult, { settings, mark, hash, ...options }: EditOptions): Edit | undefined {
-  const id = options.id();
-  const { counter, pageTokens, recallHint } = settings;
-  const { tokens: resultTokens } = result;
-  const size = describeSize(result.text, resultTokens);
-  const about = `[${mark}: The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
-  if (result.isOnePiece === true) {
-    const beginning = cutBeginning(options.lines ?? [], { counter, maxTokens: pageTokens, mark, about });
-    if (beginning === undefined) return undefined;
-    const { end, ...page } = beginning;
-    return {
-      runs: collectRuns((options.lines ?? []).slice(0, end)),
-      admitted: { ...page, edit: "page", id },
-    };
-  }
-  const fit = { counter, maxTokens: pageTokens, shareOfLimit: (text: string) => readShare(text, result, settings) };
-  const page = makePage(result.text, { ...fit, resultTokens, about, mark, isOutput: isOutput(result) });
-  if (page === undefined) return undefined;
-  const { text, tokens } = page;
-  // Only parts of a large text were read, so its lines are not counted.
-  const runs = result.text.length > largeText ? [] : page.runs;
-  return {
-    runs: runs.flatMap((run) => collectRuns(hashLines(run, hash))),
-    admitted: { text, tokens, edit: "page", id },
   };
 }

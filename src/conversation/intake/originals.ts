@@ -1,7 +1,16 @@
 /** Originals in the store: results as the tools returned them, and the notes in conversations that name them. */
 import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
-import { createMark, isText, markPattern, objectOf, originalIdPattern, readJson } from "../../core/text/index.ts";
+import {
+  createMark,
+  isText,
+  isWhole,
+  markPattern,
+  objectOf,
+  originalIdPattern,
+  readJson,
+  type ShapeCheck,
+} from "../../core/text/index.ts";
 
 /** The collections of the store. */
 export const originalsCollection = "intake-originals";
@@ -14,12 +23,19 @@ export interface StoredOriginal {
   /** The call: the tool and what it was about. */
   readonly call: string;
   readonly text: string;
+  /** The number of its first line, if lines without numbers are not counted from 1. */
+  readonly first?: number | undefined;
 }
+
+const isOriginal: ShapeCheck<StoredOriginal> = objectOf(
+  { sessionId: isText, agentId: isText, call: isText, text: isText },
+  { first: isWhole },
+);
 
 /** Returns the original with this id, of any session. */
 export async function readOriginal(store: Pick<Store, "get">, id: string): Promise<StoredOriginal | undefined> {
   const record = await store.get(originalsCollection, id);
-  return readJson(record?.value, objectOf({ sessionId: isText, agentId: isText, call: isText, text: isText }));
+  return readJson(record?.value, isOriginal);
 }
 
 /** An id names one text. If the store has another one there, it is not overwritten, and the result is sent whole. */

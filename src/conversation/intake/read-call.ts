@@ -1,7 +1,7 @@
 /** What an intake reads of a call: its name, what it writes, what kind of result it has, and whether the agent insists. */
 import { replacedIn, subjectKeys, textsIn } from "../../core/messages/index.ts";
 import { oneLine } from "../../core/text/index.ts";
-import { plainLine, type ResultLine } from "./result-lines.ts";
+import { plainLine, type ResultLine, splitNumber } from "./result-lines.ts";
 
 /** A call whose result comes in. */
 export interface IncomingCall {
@@ -9,8 +9,31 @@ export interface IncomingCall {
   readonly input?: unknown;
 }
 
+/** Returns the number of the first line that a call asked for: 1, unless it names another one. */
+export function readFirstLine({ input }: IncomingCall): number | undefined {
+  const fields = Object(input) as Readonly<Record<string, unknown>>;
+  const values = [...firstLineKeys.map((key) => fields[key]), Object(fields.view_range)[0]].map(Number);
+  return values.find((value) => Number.isInteger(value) && value > 1 && value < 10_000_000);
+}
+
+/** As pi, Claude Code, Gemini CLI, Cline and OpenHands name it (2026-11). */
+const firstLineKeys = ["offset", "start_line", "startLine", "line_start"];
+
+/** Names a call by its result. Numbers that a tool wrote mean the same in every part of a file. Lines without numbers are
+ *  counted from the first line that the call asked for, so this line is part of the name. */
+export function nameResult(call: IncomingCall, lines: readonly ResultLine[]): string {
+  const first = readFirstLine(call);
+  const isNumbered = lines.some(({ text, body }) => text !== body && splitNumber(text)[1] === body);
+  return first === undefined || isNumbered ? nameCall(call) : `${nameCall(call)} from ${first}`;
+}
+
+/** Returns the names that a call without a result may get. */
+export function nameUnfinished(call: IncomingCall): string[] {
+  return [nameCall(call), nameResult(call, [])];
+}
+
 /** Names a call in a note: the tool and what it was about. Many commands start with the folder in which they run. */
-export function nameCall({ tool, input }: IncomingCall): string {
+function nameCall({ tool, input }: IncomingCall): string {
   const values = subjectKeys.map((key) => (Object(input) as Readonly<Record<string, unknown>>)[key]);
   const subject = values.find((value) => typeof value === "string" && value !== "") ?? findPatchedFile(input);
   const line = cleanWords(String(subject)).replace(/^cd \S+ && /, "");

@@ -27,8 +27,8 @@ export function splitNumber(line: string): [number: string, body: string] {
 export const unnumbered = -1_000_000_000;
 
 /** Splits a result into lines. Numbers count if most lines have one, and if each is larger than the one before. Others are
- *  text of a file or a program. */
-export function readResultLines(text: string): ResultLine[] {
+ *  text of a file or a program, and then lines count from `first`. */
+export function readResultLines(text: string, first = 1): ResultLine[] {
   const lines = text.split("\n");
   // A plain search is several times faster than the pattern.
   if (text.includes("@@ -") && /^@@ -\d/m.test(text))
@@ -39,7 +39,8 @@ export function readResultLines(text: string): ResultLine[] {
   const found = lines.map((line) => numbered.exec(line));
   const numbers = found.flatMap((match) => (match === null ? [] : [Number(match[1] ?? match[2])]));
   const isRising = numbers.every((number, index) => index === 0 || number > (numbers[index - 1] as number));
-  if (numbers.length <= lines.length / 2 || !isRising) return lines.map(plainLine);
+  if (numbers.length <= lines.length / 2 || !isRising)
+    return lines.map((line, index) => plainLine(line, index + first - 1));
   let others = 0;
   return lines.map((line, index) => {
     const match = found[index];

@@ -374,10 +374,10 @@ function readModelFields(
  * console.log(Object.keys(tools), instructions);
  * ```
  */
-export function recallTool(source: RecallSource): RecallTool<SdkRecallDefinition> {
+export function recallTool(
+  source: RecallSource,
+): RecallTool<Omit<RecallDefinition, "inputSchema"> & { readonly inputSchema: JSONSchema7 }> {
   const { definition, ...tool } = createRecallTool(source, (id) => recallOriginal(source, id));
   const { name, description, inputSchema } = definition;
   return { ...tool, definition: { name, description, inputSchema: { ...inputSchema } as JSONSchema7 } };
 }
-
-type SdkRecallDefinition = Omit<RecallDefinition, "inputSchema"> & { readonly inputSchema: JSONSchema7 };

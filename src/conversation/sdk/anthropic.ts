@@ -169,12 +169,10 @@ function readCall(
  * for (const block of answer.content) if (block.type === "tool_use") console.log(await recall.handle(block.input));
  * ```
  */
-export function recallTool(source: RecallSource): RecallTool<AnthropicRecallDefinition> {
+export function recallTool(
+  source: RecallSource,
+): RecallTool<Omit<RecallDefinition, "inputSchema"> & { readonly input_schema: RecallDefinition["inputSchema"] }> {
   const { definition, ...tool } = createRecallTool(source, (id) => recallOriginal(source, id));
   const { inputSchema: input_schema, ...rest } = definition;
   return { ...tool, definition: { ...rest, input_schema } };
 }
-
-type AnthropicRecallDefinition = Omit<RecallDefinition, "inputSchema"> & {
-  readonly input_schema: RecallDefinition["inputSchema"];
-};

@@ -15,7 +15,7 @@ import {
   type TrimmerOptions,
   type TrimRequest,
 } from "../history/index.ts";
-import { type CacheLifetimes, type ChosenLifetime, openCacheLifetimes } from "./cache-lifetimes.ts";
+import { type CacheLifetimes, type ChosenLifetime, openCacheLifetimes } from "./choose-lifetime.ts";
 import { computeLimits, type Limits } from "./context-windows.ts";
 import type { ConversationIntake, IntakeSettings } from "./conversation-intake.ts";
 import { type Learned, openLearned, type RefusingHosts } from "./learned.ts";

@@ -142,14 +142,18 @@ const apis: readonly Api[] = [
   },
   {
     path: /\/models\/[^/]+:(?:generateContent|streamGenerateContent)$/,
-    prepare: prepareGemini,
+    // The model is in the path.
+    prepare: (body, { budget, url }) => prepareGemini(body, budget, /\/models\/([^/]+):\w+$/.exec(url.pathname)?.[1]),
     refuse: (message) => ({ error: { code: 400, message, status: "INVALID_ARGUMENT" } }),
   },
 ];
 
-/** Makes a request to Gemini fit. The model is in the path. */
-async function prepareGemini(body: Fields, { budget, url }: PrepareContext): Promise<PreparedBody> {
-  const model = /\/models\/([^/]+):\w+$/.exec(url.pathname)?.[1];
+/** Makes a request to Gemini fit. Its body does not name the model. */
+export async function prepareGemini(
+  body: Fields,
+  budget: RequestFitter<Fields>,
+  model: string | undefined,
+): Promise<PreparedBody> {
   const { maxOutputTokens } = Object(body.generationConfig) as Fields;
   const fitted = await budget.fit({
     request: body,

@@ -99,16 +99,25 @@ const isRecord = objectOf({
 
 // Blocks of Anthropic, and parts of the AI SDK.
 const thinkingTypes: readonly unknown[] = ["thinking", "redacted_thinking", "reasoning"];
+/** Where chat messages of LiteLLM and OpenRouter have such blocks. */
+const thinkingLists = ["thinking_blocks", "reasoning_details"];
 
 function findThinking(message: object): readonly object[] {
-  const { content } = message as Fields;
-  return Array.isArray(content) ? content.filter((block) => thinkingTypes.includes(Object(block).type)) : [];
+  const { content, ...fields } = message as Fields;
+  const blocks = Array.isArray(content) ? content.filter((block) => thinkingTypes.includes(Object(block).type)) : [];
+  return [...blocks, ...thinkingLists.flatMap((name) => (Array.isArray(fields[name]) ? fields[name] : []))];
 }
 
 function dropBlocks(message: object, dropped: ReadonlySet<string>): object {
   const gone = new Set(findThinking(message).filter((block) => dropped.has(nameMessage(block))));
   if (gone.size === 0) return message;
-  const content = ((message as Fields).content as readonly object[]).filter((block) => !gone.has(block));
+  const left: Record<string, unknown> = { ...message };
+  for (const name of ["content", ...thinkingLists]) {
+    const blocks = left[name];
+    if (Array.isArray(blocks)) left[name] = blocks.filter((block) => !gone.has(block));
+  }
+  for (const name of thinkingLists) if (Array.isArray(left[name]) && left[name].length === 0) delete left[name];
   // A message must not be empty, and places in the list must not move.
-  return { ...message, content: content.length > 0 ? content : [{ type: "text", text: "(thinking removed)" }] };
+  const isEmpty = Array.isArray(left.content) && left.content.length === 0;
+  return isEmpty ? { ...left, content: [{ type: "text", text: "(thinking removed)" }] } : left;
 }

@@ -60,7 +60,8 @@ export function withContextBudget<Wrapped extends Client>(
 export async function prepareChat(
   body: Fields,
   budget: RequestFitter<Fields>,
-  { host }: Destination,
+  // Undefined if the caller reads the usage itself.
+  destination: Destination | undefined,
 ): Promise<PreparedBody> {
   const fitted = await budget.fit({
     ...readFields(body),
@@ -71,7 +72,8 @@ export async function prepareChat(
   const prepared = prepareFitted(fitted, ({ messages }) => replaceFields(body, { messages }));
   // A caller who sets `include_usage` gets what was asked for.
   const isAskable = body.stream === true && (Object(body.stream_options) as Fields).include_usage === undefined;
-  return isAskable ? askForUsage(prepared, { host, hosts: fitted.hosts }) : prepared;
+  if (destination === undefined || !isAskable) return prepared;
+  return askForUsage(prepared, { host: destination.host, hosts: fitted.hosts });
 }
 
 /** `hosts` are those that refuse `stream_options`. */
@@ -149,13 +151,11 @@ function readNumber(value: unknown): number | undefined {
  * console.log(inResponses.name, await handle('{"grep":"error"}'));
  * ```
  */
-export function recallTool(source: RecallSource): RecallTool<OpenAiRecallDefinition> {
+export function recallTool(source: RecallSource): RecallTool<{
+  readonly type: "function";
+  readonly function: Omit<RecallDefinition, "inputSchema"> & { readonly parameters: Record<string, unknown> };
+}> {
   const { definition, ...tool } = createRecallTool(source, (id) => recallOriginal(source, id));
   const { inputSchema: parameters, ...rest } = definition;
   return { ...tool, definition: { type: "function", function: { ...rest, parameters: { ...parameters } } } };
-}
-
-interface OpenAiRecallDefinition {
-  readonly type: "function";
-  readonly function: Omit<RecallDefinition, "inputSchema"> & { readonly parameters: Record<string, unknown> };
 }

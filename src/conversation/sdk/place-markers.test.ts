@@ -405,3 +405,32 @@ function deepFreeze<Value>(value: Value): Value {
   if (typeof value === "object" && value !== null) for (const each of Object.values(value)) deepFreeze(each);
   return Object.freeze(value);
 }
+
+describe("markers of the caller", () => {
+  const question = (marker: object) => ({
+    role: "user",
+    content: [{ type: "text", text: "question 0", cache_control: marker }],
+  });
+
+  it("are followed if only messages have some, with their lifetime", () => {
+    const messages = turns(5).with(0, question(hour));
+    const found = marked(place({ messages, mode: "follow" }));
+    expect(Object.keys(found).length).toBeGreaterThan(1);
+    expect(new Set(Object.values(found).flat())).toEqual(new Set(["1h"]));
+  });
+
+  it("are followed if the system text and a message have one each", () => {
+    const messages = turns(5).with(0, question(short));
+    const system = [{ type: "text", text: "You help.", cache_control: short }];
+    expect(Object.keys(marked(place({ request: { system }, messages, mode: "follow" }))).length).toBeGreaterThan(1);
+  });
+
+  it("are not read from what is no list", () => {
+    const shape = { ...anthropicMarkers, readMarkers: (): Lifetime[] => ["5m"] };
+    expect(readMessageMarkers(undefined as unknown as object[], shape).size).toBe(0);
+  });
+});
+
+it("the beginning of an answer that the model continues is not stable", () => {
+  expect(findStableMessage(turns(4))).toBe(2);
+});

@@ -5,7 +5,7 @@ export {
   pruneEvents,
   readEvents,
 } from "./events.ts";
-export { createMemoryStore } from "./memory.ts";
+export { createMaintainedMemory, createMemoryStore } from "./memory.ts";
 export type {
   ListOptions,
   MaintainedStore,

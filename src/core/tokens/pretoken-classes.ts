@@ -1,9 +1,6 @@
 import { Buffer } from "../bytes.ts";
 import { pretokenClasses } from "./pretoken-classes.data.ts";
 
-/** The values for Lu Lt, Ll, Lm Lo, M, N, white space, line breaks and the rest, in this order. */
-type ClassValues = readonly [number, number, number, number, number, number, number, number];
-
 /** From this code point on, each value of the table also has these bits, up to the next band. */
 export interface Band {
   readonly start: number;
@@ -14,7 +11,8 @@ export interface Band {
  *  first one starts at 0. */
 export function classTable(
   size: number,
-  values: ClassValues,
+  // For Lu Lt, Ll, Lm Lo, M, N, white space, line breaks and the rest, in this order.
+  values: readonly [number, number, number, number, number, number, number, number],
   bands: readonly Band[] = [{ start: 0, bits: 0 }],
 ): Uint8Array {
   const table = new Uint8Array(size);

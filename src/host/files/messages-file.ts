@@ -88,9 +88,22 @@ interface RewriteInput extends Pick<MessagesInput, "source" | "key"> {
   readonly messages: readonly object[];
 }
 
-/** Rewrites the source text with the trimmed messages. Copies unchanged messages and everything around them as
- *  written. */
-export function rewriteMessages(input: RewriteInput, sent: readonly object[]): string {
+/** Rewrites the source text with the trimmed messages, and with other values for some fields of the request. Copies
+ *  unchanged messages and everything around them as written. */
+export function rewriteMessages(
+  input: RewriteInput,
+  sent: readonly object[],
+  fields: Readonly<Record<string, unknown>> = {},
+): string {
+  const { source } = input;
+  const edits = Object.entries(fields).map(([name, value]) => ({
+    ...memberOf(source.text, 0, name)!.value,
+    text: JSON.stringify(value),
+  }));
+  return rewriteList({ ...input, source: { ...source, text: applyEdits(source.text, edits) } }, sent);
+}
+
+function rewriteList(input: RewriteInput, sent: readonly object[]): string {
   const { source, messages, key } = input;
   const { text } = source;
   const isSame = sent.length === messages.length && sent.every((message, index) => message === messages[index]);

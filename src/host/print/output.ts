@@ -9,6 +9,8 @@ export interface Output {
   readonly quiet: boolean;
   /** Whether stdout is a terminal. */
   readonly terminal: boolean;
+  /** Whether a person watches the progress on stderr. */
+  readonly watched: boolean;
   readonly columns: number | undefined;
   /** Styles for stdout; they do nothing if colours are off. */
   readonly style: Style;
@@ -21,7 +23,7 @@ export interface Output {
   problem(text: string): void;
   /** With `--json`, prints a line of JSON that `--quiet` hides. */
   event(value: object): void;
-  /** Shows a line on a terminal after one second of work. The next text replaces it. */
+  /** Shows some lines on a terminal after one second of work. The next text replaces them. */
   progress(text: string): void;
   /** Removes the progress line. */
   settle(): void;
@@ -42,6 +44,7 @@ export interface Style {
 export interface TextStream {
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
+  readonly rows?: number | undefined;
   write(text: string): unknown;
 }
 
@@ -54,7 +57,8 @@ export interface OutputOptions {
 }
 
 export function createOutput({ stdout, stderr, env, json, quiet }: OutputOptions): Output {
-  const bar = createProgress(stderr, !quiet && stderr.isTTY === true && env.TERM !== "dumb");
+  const watched = !quiet && stderr.isTTY === true && env.TERM !== "dumb";
+  const bar = createProgress(stderr, watched);
   const line = (stream: TextStream, text: string) => {
     bar.clear();
     stream.write(text.endsWith("\n") ? text : `${text}\n`);
@@ -64,6 +68,7 @@ export function createOutput({ stdout, stderr, env, json, quiet }: OutputOptions
     json,
     quiet,
     terminal,
+    watched,
     columns: stdout.columns,
     style: hasColours(stdout, env) ? colours : { bold: (text) => text, dim: (text) => text },
     result: (text) => line(stdout, json ? printableJson(text) : printableResult(text)),
@@ -101,15 +106,21 @@ function createProgress(
   enabled: boolean,
 ): { show(text: string): void; clear(): void; stop(): void } {
   let latest = "";
-  let drawn = false;
+  let drawn = 0;
   let timer: NodeJS.Timeout | undefined;
   const clear = () => {
-    if (drawn) stream.write("\r\u001b[K");
-    drawn = false;
+    if (drawn > 0) stream.write(`${drawn > 1 ? `\u001b[${drawn - 1}A` : ""}\r\u001b[${drawn > 1 ? "J" : "K"}`);
+    drawn = 0;
   };
   const draw = () => {
-    stream.write(`\r\u001b[K${latest.slice(0, (stream.columns || 80) - 1)}`);
-    drawn = true;
+    const lines = latest
+      .split("\n")
+      .slice(0, Math.max(1, (stream.rows || 24) - 1))
+      .map((line) => line.slice(0, (stream.columns || 80) - 1));
+    // One line is replaced in place, which does not flicker.
+    if (drawn > 1 || lines.length > 1) clear();
+    stream.write(`\r\u001b[K${lines.join("\n")}`);
+    drawn = lines.length;
     timer = setTimeout(draw, 100).unref();
   };
   return {

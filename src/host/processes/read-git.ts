@@ -59,8 +59,13 @@ export interface GitResult {
 }
 
 /** Runs a command that changes a repository. Runs no hook, filter, merge driver, editor or program that signs, and
- *  contacts no server. Reads the settings again each time, because an agent may have changed them. */
-export async function changeGit(place: GitPlace, args: readonly string[]): Promise<GitResult | GitRefusal> {
+ *  contacts no server. Reads the settings again each time, because an agent may have changed them. `indexFile` is used
+ *  in place of the repository's own index. */
+export async function changeGit(
+  place: GitPlace,
+  args: readonly string[],
+  { indexFile }: { readonly indexFile?: string | undefined } = {},
+): Promise<GitResult | GitRefusal> {
   const program = await findProgram("git", place.env);
   const fresh = { ...place, signal: AbortSignal.any([place.signal]) };
   const repository = await inspectRepository(fresh, { again: true });
@@ -81,7 +86,13 @@ export async function changeGit(place: GitPlace, args: readonly string[]): Promi
   const started = await startGit(fresh, [command, ...flags, ...rest], {
     ...reading,
     settings: [...(reading.settings ?? []), "merge.default=text", "gc.auto=0", "maintenance.auto=false"],
-    variables: { ...reading.variables, GIT_OPTIONAL_LOCKS: "1", ...(hasName ? {} : ownName), ...variables },
+    variables: {
+      ...reading.variables,
+      GIT_OPTIONAL_LOCKS: "1",
+      ...(hasName ? {} : ownName),
+      ...variables,
+      ...(indexFile !== undefined && { GIT_INDEX_FILE: indexFile }),
+    },
   });
   if (started === undefined) return { refused: "no_git", reason: noGitReason };
   const stdout = (await collectOutput(started.output)).toString("utf8");

@@ -14,9 +14,10 @@ export {
   type LlmInput,
   lifecycleEvents,
 } from "./hooks.ts";
-export { judgeEnd } from "./judge-end.ts";
+export { type JudgedEnd, judgeEnd, type SessionTotals } from "./judge-end.ts";
 export { type AgentChoice, type AgentPreset, agentCommand, agentPresets, explainOption } from "./presets.ts";
-export { readScopeState } from "./scope-state.ts";
+export { type AgentLine, createEventReader, type EventReader } from "./read-events.ts";
+export { createScopeTest, readScopeState } from "./scope-state.ts";
 export { type AgentRequest, adoptAgent, defaultAgentLimits, startAgent } from "./start-agent.ts";
 export {
   type AgentEnd,

@@ -44,7 +44,23 @@ test("the answer, cost and usage of Claude Code are read from its JSON", () => {
     costUsd: 0.195795,
     usage: { inputTokens: 64_515, cachedTokens: 60_000, outputTokens: 150 },
     denials: [],
+    totals: { costUsd: 0.195795, usage: { inputTokens: 64_515, cachedTokens: 60_000, outputTokens: 150 } },
   });
+});
+
+test("a session that goes on costs only what it added", () => {
+  const usage = { inputTokens: 25_000, cachedTokens: 16_000, outputTokens: 150 };
+  const ended = { ...end, answer: `${JSON.stringify({ ...claudeResult, session_id: "s" })}\n` };
+  const resumed = judgeEnd(ended, { agent: "claude", before: { costUsd: 0.15, usage } });
+  expect(resumed.costUsd).toBeCloseTo(0.045795);
+  expect(resumed).toMatchObject({ session: "s", usage: { inputTokens: 64_515 }, totals: { costUsd: 0.195795 } });
+  // Codex reports no cost, and counts tokens from the beginning of the session.
+  const answer = events({
+    type: "turn.completed",
+    usage: { input_tokens: 30_607, cached_input_tokens: 20_000, output_tokens: 150 },
+  });
+  const codexEnd = judgeEnd({ ...end, answer }, { agent: "codex", model: "gpt-5", before: { usage } });
+  expect(codexEnd.usage).toEqual({ inputTokens: 5_607, cachedTokens: 4_000, outputTokens: 0 });
 });
 
 test("an agent whose tools were denied has not completed", () => {
@@ -110,6 +126,11 @@ test("usage has no price without a model, or for a model that has none", () => {
   const prices = { "unheard-of": { input: 1, output: 2 } };
   const priced = judgeEnd({ ...end, answer }, { agent: "codex", model: "unheard-of", prices });
   expect(priced.costUsd).toBeGreaterThan(0);
+  // A person may set only a part of a price.
+  const part = { "unheard-of": { output: 2 } };
+  expect(judgeEnd({ ...end, answer }, { agent: "codex", model: "unheard-of", prices: part }).costUsd).toBeGreaterThan(
+    0,
+  );
   for (const model of [undefined, "unheard-of"]) {
     const ended = judgeEnd({ ...end, answer }, { agent: "codex", model });
     expect(ended).toMatchObject({ usage: { inputTokens: 30_607 } });

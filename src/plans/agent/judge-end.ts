@@ -1,8 +1,8 @@
-/** Judges how an agent really ended: reads the JSON that some agents print, and finds work that was not done although
+/** Judges how an agent really ended: reads the events that known agents print, and finds work that was not done although
  *  the exit code is 0. */
 import { costOfUsage, type Prices, type UsageCost } from "../../core/billing/index.ts";
-import { isAmount, isPlainObject, readJson, shorten } from "../../core/text/index.ts";
 import { agentPresets } from "./presets.ts";
+import { type AgentReport, createEventReader, cumulative } from "./read-events.ts";
 import type { AgentEnd, AgentUsage } from "./watch-agent.ts";
 
 export interface JudgeOptions {
@@ -11,37 +11,58 @@ export interface JudgeOptions {
   /** Gives usage a price if the agent reports none. */
   readonly model?: string | undefined;
   readonly prices?: Prices | undefined;
+  /** What the session had used before this run, if the run continued it. */
+  readonly before?: SessionTotals | undefined;
   /** Globs of the files that the agent was asked to change, if none of them changed. */
   readonly unchangedScope?: readonly string[] | undefined;
 }
 
+/** What a session had cost when its last run ended. */
+export type SessionTotals = Pick<AgentReport, "usage" | "costUsd">;
+
+/** An end with what the agent reports. `totals` are those of its session, for the next run of it. */
+export type JudgedEnd = AgentEnd & {
+  readonly session?: string | undefined;
+  readonly totals?: SessionTotals | undefined;
+};
+
 /** Adds the agent's own report to its end. An agent that ended by itself completes only if it reports no error, no tool
  *  was denied and it changed what it was asked to change. Never throws: output in another form is the answer. */
-export function judgeEnd(end: AgentEnd, options: JudgeOptions): AgentEnd {
-  const { agent = "" } = options;
-  const prints = Object.hasOwn(agentPresets, agent) ? agentPresets[agent]!.prints : "text";
-  const report = prints === "claude" ? readClaude(end) : prints === "codex" ? readCodex(end) : undefined;
+export function judgeEnd(end: AgentEnd, options: JudgeOptions): JudgedEnd {
+  const { agent = "", before = {} } = options;
+  const prints = Object.hasOwn(agentPresets, agent) ? agentPresets[agent]!.prints : undefined;
+  const reader = prints && createEventReader(prints);
+  reader?.read("stdout", end.answer);
+  reader?.read("stderr", end.stderr);
+  const report = reader?.report();
   if (report === undefined) return decideOutcome({ ...end, denials: [] }, {}, options);
-  const { answer, usage, denials } = report;
-  const costUsd = report.costUsd ?? priceUsage(report, options);
-  return decideOutcome({ ...end, answer, denials, usage, costUsd }, report, options);
+  const { answer, denials, session } = report;
+  const counted = prints && cumulative[prints];
+  const usage = counted === "usage" ? usageSince(report.usage, before.usage) : report.usage;
+  const reported = counted === "cost" ? since(report.costUsd, before.costUsd) : report.costUsd;
+  const costUsd = reported ?? priceUsage(usage, options);
+  const totals = { usage: report.usage, costUsd: report.costUsd };
+  return decideOutcome({ ...end, answer, denials, usage, costUsd, session, totals }, report, options);
 }
 
-interface AgentReport {
-  readonly answer: string;
-  readonly denials: readonly string[];
-  readonly usage?: AgentUsage | undefined;
-  readonly costUsd?: number | undefined;
-  /** What went wrong, in the agent's words. */
-  readonly failure?: string | undefined;
-  readonly isOverBudget?: boolean | undefined;
+function since(now: number | undefined, before = 0): number | undefined {
+  return now === undefined ? undefined : Math.max(0, now - before);
+}
+
+function usageSince(now: AgentUsage | undefined, before: AgentUsage | undefined): AgentUsage | undefined {
+  if (now === undefined || before === undefined) return now;
+  return {
+    inputTokens: Math.max(0, now.inputTokens - before.inputTokens),
+    cachedTokens: Math.max(0, now.cachedTokens - before.cachedTokens),
+    outputTokens: Math.max(0, now.outputTokens - before.outputTokens),
+  };
 }
 
 function decideOutcome(
-  end: AgentEnd & Pick<AgentReport, "denials">,
+  end: JudgedEnd & Pick<AgentReport, "denials">,
   { failure, isOverBudget }: Pick<AgentReport, "failure" | "isOverBudget">,
   { unchangedScope }: JudgeOptions,
-): AgentEnd {
+): JudgedEnd {
   const { outcome, denials } = end;
   // An agent that we stopped did not end by itself.
   if (outcome !== "completed" && outcome !== "failed") return end;
@@ -68,78 +89,8 @@ function decideOutcome(
   return { ...end, outcome: "unchanged", error, hint };
 }
 
-/** Reads the one JSON value that `claude -p --output-format=json` prints. Returns undefined for other output. */
-function readClaude({ answer }: AgentEnd): AgentReport | undefined {
-  const value = readJson(answer, isPlainObject);
-  if (value?.type !== "result") return undefined;
-  const { result, subtype, errors, permission_denials: denials } = value;
-  const isOverBudget = subtype === "error_max_budget_usd";
-  // Claude Code ends such a run with 0 and an empty answer (2.1.327).
-  const isStopped = value.terminal_reason === "hook_stopped";
-  const text = typeof result === "string" ? result : "";
-  const reported = [errors].flat().map((each) => (typeof each === "string" ? each : ""));
-  const stopped = isStopped ? 'a hook stopped it. If it was the spend guard, "plimsoll guard" says why' : "";
-  const failure = [stopped, ...reported, text, String(subtype)].find((each) => each !== "") ?? "";
-  return {
-    answer: text,
-    denials: [...new Set((Array.isArray(denials) ? denials : []).map(describeDenial))],
-    usage: readUsage(value.usage),
-    costUsd: isAmount(value.total_cost_usd) ? value.total_cost_usd : undefined,
-    failure: value.is_error === true || isOverBudget || isStopped ? shorten(failure, maxCharacters) : undefined,
-    isOverBudget,
-  };
-}
-
-/** The length of what is quoted from an agent's report. */
-const maxCharacters = 200;
-
-/** Names a tool, and the file or command that it was denied for. */
-function describeDenial(denial: unknown): string {
-  const { tool_name = "a tool", tool_input } = isPlainObject(denial) ? denial : {};
-  const input = isPlainObject(tool_input) ? tool_input : {};
-  const subject = [input.file_path, input.command, input.url].find((each) => typeof each === "string");
-  return subject === undefined ? String(tool_name) : `${tool_name} ${shorten(String(subject), maxCharacters)}`;
-}
-
-/** Reads the events of `codex exec --json`, one on each line. Its log on stderr has what the sandbox stopped. Returns
- *  undefined for other output. */
-function readCodex({ answer, stderr }: AgentEnd): AgentReport | undefined {
-  const events = answer.split("\n").map((line) => readJson(line, isPlainObject) ?? {});
-  if (!events.some(({ type }) => /^(?:thread|turn|item)\./.test(String(type)))) return undefined;
-  const messages = events.flatMap(({ type, item }) =>
-    type === "item.completed" && isPlainObject(item) && item.type === "agent_message" ? [String(item.text ?? "")] : [],
-  );
-  const failed = events.findLast(({ type }) => type === "turn.failed");
-  const reason = isPlainObject(failed?.error) ? failed.error.message : undefined;
-  const codexDenials =
-    /codex_sandboxing::violation: .*?resource=(\S+).*?reason=(\S+)|codex_core::tools::router: error=(.*(?:rejected|denied).*)/g;
-  const denials = Array.from(stderr.matchAll(codexDenials), ([, resource, reason, error]) =>
-    error === undefined ? `${resource} (${reason})` : shorten(error, maxCharacters),
-  );
-  return {
-    answer: messages.at(-1) ?? "",
-    denials: [...new Set(denials)],
-    usage: readUsage(events.findLast(({ type }) => type === "turn.completed")?.usage),
-    failure: failed === undefined ? undefined : shorten(String(reason ?? "the turn failed"), maxCharacters),
-  };
-}
-
-/** Anthropic counts cached tokens beside `input_tokens`, OpenAI among them and under another name. */
-function readUsage(value: unknown): AgentUsage | undefined {
-  if (!isPlainObject(value)) return undefined;
-  const count = (name: string) => (isAmount(value[name]) ? value[name] : 0);
-  const [input, outputTokens] = [count("input_tokens"), count("output_tokens")];
-  if (input + outputTokens === 0) return undefined;
-  const apart = count("cache_read_input_tokens");
-  return {
-    inputTokens: input + apart + count("cache_creation_input_tokens"),
-    cachedTokens: apart + count("cached_input_tokens"),
-    outputTokens,
-  };
-}
-
 /** Prices the usage of an agent that reports no cost, at the price of the table for its model. */
-function priceUsage({ usage }: AgentReport, { model = "", prices }: JudgeOptions): number | undefined {
+function priceUsage(usage: AgentUsage | undefined, { model = "", prices }: JudgeOptions): number | undefined {
   if (usage === undefined) return undefined;
   const { inputTokens, cachedTokens, outputTokens } = usage;
   const details = { cached_tokens: cachedTokens };

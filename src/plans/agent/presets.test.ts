@@ -4,26 +4,27 @@ import { agentCommand, agentPresets } from "./presets.ts";
 
 const names = Object.keys(agentPresets);
 const linesOf = (choice: object) => names.map((agent) => agentCommand({ agent, ...choice }));
+const opencode = "opencode run --format=json --print-logs --log-level=ERROR";
 const codexLog = "RUST_LOG=error,codex_sandboxing::violation=warn";
 
 test("every preset may change files by default, and none runs commands without limits", () => {
   expect(linesOf({})).toEqual([
-    "claude -p --output-format=json --permission-mode=acceptEdits",
-    `${codexLog} codex exec --json --sandbox=workspace-write -`,
-    `OPENCODE_PERMISSION='{"edit":"allow","bash":"deny"}' opencode run`,
-    "gemini --approval-mode=auto_edit",
-    "pi -p --tools read,grep,find,ls,edit,write",
+    "claude -p --verbose --output-format=stream-json --permission-mode=acceptEdits",
+    `${codexLog} codex exec --json -c sandbox_mode=workspace-write -`,
+    `OPENCODE_PERMISSION='{"edit":"allow","bash":"deny"}' ${opencode}`,
+    "gemini --approval-mode=auto_edit --output-format=stream-json",
+    "pi -p --mode json --tools read,grep,find,ls,edit,write",
   ]);
   expect(linesOf({ allow: "edit" })).toEqual(linesOf({}));
 });
 
 test("every preset can be limited to reading", () => {
   expect(linesOf({ allow: "read" })).toEqual([
-    "claude -p --output-format=json --permission-mode=default '--disallowedTools=Edit(**),Write(**),NotebookEdit(**)'",
-    `${codexLog} codex exec --json --sandbox=read-only -`,
-    `OPENCODE_PERMISSION='{"edit":"deny","bash":"deny"}' opencode run`,
-    "gemini --approval-mode=plan",
-    "pi -p --tools read,grep,find,ls",
+    "claude -p --verbose --output-format=stream-json --permission-mode=default '--disallowedTools=Edit(**),Write(**),NotebookEdit(**)'",
+    `${codexLog} codex exec --json -c sandbox_mode=read-only -`,
+    `OPENCODE_PERMISSION='{"edit":"deny","bash":"deny"}' ${opencode}`,
+    "gemini --approval-mode=plan --output-format=stream-json",
+    "pi -p --mode json --tools read,grep,find,ls",
   ]);
 });
 
@@ -48,8 +49,30 @@ test("more words come before the end of the line, each quoted", () => {
 
 test("a limit on the cost reaches only the agent that takes one", () => {
   const lines = linesOf({ budgetUsd: 0.01 }).filter((line) => line.includes("0.01"));
-  expect(lines).toEqual(["claude -p --output-format=json --permission-mode=acceptEdits --max-budget-usd=0.01"]);
+  expect(lines).toEqual([
+    "claude -p --verbose --output-format=stream-json --permission-mode=acceptEdits --max-budget-usd=0.01",
+  ]);
   expect(agentCommand({ agent: "claude", budgetUsd: 1e-9 })).toContain("--max-budget-usd=0.0001");
+});
+
+test("exactly the named commands are granted, where an agent can be told, and only at the level of edits", () => {
+  const checks = ["npm test", "npm run test:unit", "rm *", "a(b)"];
+  const lines = linesOf({ checks });
+  expect(lines[0]).toContain(" '--allowedTools=Bash(npm test),Bash(npm run test:unit)'");
+  expect(lines[1]).toBe(linesOf({})[1]);
+  expect(lines[2]).toContain('"bash":{"*":"deny","npm test":"allow","npm run test:unit":"allow"}');
+  expect(lines[3]).toContain(" '--allowed-tools=run_shell_command(npm test)' ");
+  expect(lines[4]).toBe(linesOf({})[4]);
+  for (const allow of ["read", "all"]) expect(linesOf({ allow, checks })).toEqual(linesOf({ allow }));
+});
+
+test("a session goes on with the same level as it began", () => {
+  for (const allow of allowLevels) {
+    for (const [index, line] of linesOf({ allow, session: "s-1" }).entries()) {
+      const plain = line.replace(/ (?:--resume=|--session=|--session |resume )s-1/, "");
+      expect([line === plain, plain]).toEqual([false, linesOf({ allow })[index]]);
+    }
+  }
 });
 
 test("gemini trusts a folder only if it is told to", () => {

@@ -7,24 +7,30 @@ import type { Allow } from "../../host/index.ts";
 export interface AgentPreset {
   /**
    * A command line that reads the prompt from stdin. A part in brackets is left out if its value is not set. `{allow}`
-   * is one of the texts below.
+   * is one of the texts below, and `{session}` an earlier session that goes on.
    */
   readonly command: string;
-  /** Options or variables for each level. */
+  /** Options or variables for each level. `{checks}` in them grants single commands. */
   readonly allow: Readonly<Record<Allow, string>>;
-  /** What it prints: its answer as plain text, or JSON that also has usage, cost and denied tools. */
-  readonly prints: "text" | "claude" | "codex";
+  /** Returns what grants commands that it may run at the level `edit`. Absent if it cannot be told. */
+  readonly grant?: ((commands: readonly string[]) => string | undefined) | undefined;
+  /** The form of the events that it prints, one on each line. */
+  readonly prints: AgentEvents;
+  /** An extended regular expression of lines that are not stored, because they only repeat others. */
+  readonly repeats?: string | undefined;
   /** The tool in `plimsoll audit`, which knows the files that the agent loads by itself. */
   readonly tool: string;
   /** A model of the family that the agent uses by default. Absent if it depends on its settings. */
   readonly model?: string | undefined;
 }
 
+export type AgentEvents = "claude" | "codex" | "opencode" | "gemini" | "pi";
+
 const onlyFiles = "read,grep,find,ls";
 
 /**
- * How known agents are run, by name. Each agent reads the prompt from stdin and prints its answer to stdout, some of
- * them as JSON.
+ * How known agents are run, by name. Each agent reads the prompt from stdin and prints what it does to stdout, as events
+ * in JSON.
  *
  * @example
  * ```ts
@@ -35,60 +41,85 @@ const onlyFiles = "read,grep,find,ls";
  */
 export const agentPresets: Readonly<Record<string, AgentPreset>> = {
   // Reads stdin unless it is a terminal: code.claude.com/docs/en/cli-reference, 2026-09. The rules of `read` also win
-  // over rules in settings files that allow edits; seen with 2.1.325, 2026-11.
+  // over rules in settings files that allow edits; seen with 2.1.325, 2026-11. Results of tools are in lines of "user",
+  // with whole files; seen with 2.1.327, 2026-11.
   claude: {
-    command: "claude -p --output-format=json {allow} [--model={model}] [--max-budget-usd={budget}] [{args}]",
+    command:
+      "claude -p --verbose --output-format=stream-json {allow} [--resume={session}] [--model={model}] [--max-budget-usd={budget}] [{args}]",
     allow: {
       read: "--permission-mode=default '--disallowedTools=Edit(**),Write(**),NotebookEdit(**)'",
-      edit: "--permission-mode=acceptEdits",
+      edit: "--permission-mode=acceptEdits[ {checks}]",
       all: "--permission-mode=bypassPermissions",
     },
+    grant(commands) {
+      const rules = commands.map((each) => `Bash(${each})`).join(",");
+      return rules === "" ? undefined : quote(`--allowedTools=${rules}`);
+    },
     prints: "claude",
+    repeats: '^\\{"type":"user"',
     tool: "claude-code",
     model: "claude-sonnet-5",
   },
   // "-" makes stdin the prompt: developers.openai.com/codex/noninteractive, 2026-09. Its events leave out commands that
-  // the sandbox stopped; only its log has them; seen with 0.166, 2026-11.
+  // the sandbox stopped; only its log has them; seen with 0.166, 2026-11. `resume` has no --sandbox, so the level is a
+  // setting; it takes the folder that it starts in; seen with 0.169, 2026-11.
   codex: {
-    command: "RUST_LOG=error,codex_sandboxing::violation=warn codex exec --json {allow} [--model={model}] [{args}] -",
+    command:
+      "RUST_LOG=error,codex_sandboxing::violation=warn codex exec --json {allow} [--model={model}] [{args}] [resume {session}] -",
     allow: {
-      read: "--sandbox=read-only",
-      edit: "--sandbox=workspace-write",
-      all: "--sandbox=danger-full-access",
+      read: "-c sandbox_mode=read-only",
+      edit: "-c sandbox_mode=workspace-write",
+      all: "-c sandbox_mode=danger-full-access",
     },
     prints: "codex",
     tool: "codex-cli",
     model: "gpt-5-codex",
   },
   // Without a message stdin is the message: packages/opencode/src/cli/cmd/run.ts, 2026-09. A model is PROVIDER/MODEL.
-  // The variable is merged into its settings; seen with 1.18.33, 2026-11.
+  // The variable is merged into its settings; seen with 1.18.33, 2026-11. Only its log has the API's errors.
   opencode: {
-    command: "{allow} opencode run [--model={model}] [{args}]",
+    command:
+      "{allow} opencode run --format=json --print-logs --log-level=ERROR [--session={session}] [--model={model}] [{args}]",
     allow: {
       read: `OPENCODE_PERMISSION='{"edit":"deny","bash":"deny"}'`,
-      edit: `OPENCODE_PERMISSION='{"edit":"allow","bash":"deny"}'`,
+      edit: `OPENCODE_PERMISSION=[{checks}]`,
       all: `OPENCODE_PERMISSION='{"edit":"allow","bash":"allow","webfetch":"allow"}'`,
     },
-    prints: "text",
+    // The last rule that matches counts.
+    grant: (commands) => {
+      const bash = Object.fromEntries([["*", "deny"], ...commands.map((each) => [each, "allow"])]);
+      return quote(JSON.stringify({ edit: "allow", bash: commands.length === 0 ? "deny" : bash }));
+    },
+    prints: "opencode",
     tool: "opencode",
   },
-  // Without a terminal it reads stdin, up to 8 MB, and answers once: geminicli.com/docs/cli/headless, 2026-09.
+  // Without a terminal it reads stdin, up to 8 MB, and answers once: geminicli.com/docs/cli/headless, 2026-09. It allows
+  // commands that begin with these words; seen with 0.61, 2026-11.
   gemini: {
-    command: "gemini {allow} [{trust}] [--model={model}] [{args}]",
-    allow: { read: "--approval-mode=plan", edit: "--approval-mode=auto_edit", all: "--approval-mode=yolo" },
-    prints: "text",
+    command: "gemini {allow} [{trust}] --output-format=stream-json [--resume={session}] [--model={model}] [{args}]",
+    allow: {
+      read: "--approval-mode=plan",
+      edit: "--approval-mode=auto_edit[ {checks}]",
+      all: "--approval-mode=yolo",
+    },
+    grant: (commands) =>
+      commands.map((each) => quote(`--allowed-tools=run_shell_command(${each})`)).join(" ") || undefined,
+    prints: "gemini",
+    repeats: '^\\{"type":"(tool_result|message","timestamp":"[^"]*","role":"user)"',
     tool: "gemini-cli",
   },
   // Prepends stdin to the prompt, which is empty: packages/coding-agent/docs/cli.md of pi, 2026-09. Its own parser takes
-  // a value only as the next word: packages/coding-agent/src/cli/args.ts.
+  // a value only as the next word: packages/coding-agent/src/cli/args.ts. Each update has the whole message so far, and
+  // no single command can be allowed; seen with 0.73.1, 2026-11.
   pi: {
-    command: "pi -p {allow} [--model {model}] [{args}]",
+    command: "pi -p --mode json {allow} [--session {session}] [--model {model}] [{args}]",
     allow: {
       read: `--tools ${onlyFiles}`,
       edit: `--tools ${onlyFiles},edit,write`,
       all: `--tools ${onlyFiles},edit,write,bash`,
     },
-    prints: "text",
+    prints: "pi",
+    repeats: '^\\{"type":"(message_update|message_start|turn_end|agent_end|tool_execution_update|tool_execution_end)"',
     tool: "pi",
   },
 };
@@ -105,13 +136,17 @@ export interface AgentChoice {
   readonly budgetUsd?: number | undefined;
   /** More words for a preset. */
   readonly args?: readonly string[] | undefined;
+  /** The session of an earlier run that goes on. */
+  readonly session?: string | undefined;
+  /** Commands that a preset may run at the level `edit`, exactly as they are. */
+  readonly checks?: readonly string[] | undefined;
   /** Lets gemini run in a folder that it does not know, with the settings of that folder. */
   readonly trustFolder?: boolean | undefined;
 }
 
 /** Returns the command line of a preset, or the given command with its model. */
 export function agentCommand(choice: AgentChoice): string {
-  const { agent = "", command, model, allow = "edit", budgetUsd, args = [] } = choice;
+  const { agent = "", command, model, allow = "edit", budgetUsd, args = [], session, checks = [] } = choice;
   const reason = model === undefined ? undefined : explainOption(model);
   if (reason !== undefined) throw new ContextError("usage", `the model "${model}" ${reason}`);
   if (command?.includes("{model}")) {
@@ -128,6 +163,9 @@ export function agentCommand(choice: AgentChoice): string {
     throw new ContextError("usage", `unknown agent "${agent}"`, { hint });
   }
   const values: Readonly<Record<string, string | undefined>> = {
+    // A wildcard would allow more than the one command.
+    checks: preset.grant?.(checks.filter((each) => /^[^*?()[\]{},\n\\]+$/.test(each))),
+    session: session && quote(session),
     model: model && quote(model),
     // Claude Code takes no exponent.
     budget: budgetUsd === undefined ? undefined : String(Math.max(0.0001, Number(budgetUsd.toFixed(4)))),
@@ -136,8 +174,8 @@ export function agentCommand(choice: AgentChoice): string {
   };
   return preset.command
     .replace("{allow}", () => preset.allow[allow])
-    .replace(/ ?\[([^\]]*)\{(\w+)\}\]/g, (_, before: string, name: string) =>
-      values[name] === undefined ? "" : ` ${before}${values[name]}`,
+    .replace(/( ?)\[([^\]]*)\{(\w+)\}\]/g, (_, space: string, before: string, name: string) =>
+      values[name] === undefined ? "" : `${space}${before}${values[name]}`,
     );
 }
 

@@ -20,22 +20,37 @@ export async function readScopeState(directory: string, scope: readonly string[]
   return hash.digest("hex");
 }
 
-async function findFiles(written: string, directory: string): Promise<string[]> {
-  const pattern = written
+/** Returns a function that says whether a path, relative to the working directory, is in a scope. */
+export function createScopeTest(scope: readonly string[]): (path: string) => boolean {
+  const tests = scope.flatMap((each) => expandBraces(each) ?? [each]).map((each) => patternTest(plainPattern(each)));
+  return (path) => tests.some((matches) => matches(path));
+}
+
+/** Removes what does not change the meaning of a pattern. */
+function plainPattern(written: string): string {
+  return written
     .trim()
     .replace(/\/{2,}/g, "/")
     .replace(/^(?:\.?\/)+/, "")
     .replace(/\/$/, "");
+}
+
+function patternTest(pattern: string): (path: string) => boolean {
+  if (pattern === "" || pattern === ".") return () => true;
+  const globs = [createGlob(`/${pattern}`), createGlob(`/${pattern}/**`)].filter((each) => each !== undefined);
+  // In some frameworks `[id]` is the name of a folder.
+  const asName: Glob = (path) => path === pattern || path.startsWith(`${pattern}/`);
+  return (path) => [...globs, asName].some((matches) => matches(path));
+}
+
+async function findFiles(written: string, directory: string): Promise<string[]> {
+  const pattern = plainPattern(written);
   const names = pattern.split("/");
   const firstWild = names.findIndex((name) => /[*?[\\]/.test(name));
   const start = join(directory, ...names.slice(0, firstWild === -1 ? undefined : firstWild));
   if (start !== directory && !isInside(start, directory)) return [];
-  const globs = [createGlob(`/${pattern}`), createGlob(`/${pattern}/**`)].filter((each) => each !== undefined);
-  // In some frameworks `[id]` is the name of a folder.
-  const asName: Glob = (path) => path === pattern || path.startsWith(`${pattern}/`);
-  const matching = pattern === "" || pattern === "." ? [() => true] : [...globs, asName];
   const files = (await listFiles(start)).map((file) => relative(directory, file).split(sep).join("/"));
-  return files.filter((file) => matching.some((matches) => matches(file)));
+  return files.filter(patternTest(pattern));
 }
 
 /** Lists all files below a path. A path that is not a folder is itself the only file. */

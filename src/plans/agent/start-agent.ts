@@ -23,6 +23,8 @@ export interface AgentRequest extends AgentLimits {
   readonly cwd: string;
   /** The environment of the agent. */
   readonly env: Environment;
+  /** An extended regular expression of lines on stdout that are not stored. */
+  readonly repeats?: string | undefined;
 }
 
 /** An hour, and more output than anybody reads. */
@@ -92,11 +94,13 @@ export function startAgent(request: AgentRequest): AgentRun {
 // The shell around an agent. It has no pipe to this process, so the agent and the record of its end outlive it.
 
 /**
- * Arguments: the attempt's folder, the agent's command, and how many 512-byte blocks each stream may store at most.
+ * Arguments: the attempt's folder, the agent's command, how many 512-byte blocks each stream may store at most, and a
+ * sed script that deletes lines of stdout, or nothing.
  *
  * - The claim is one appended line with the process and its start (field 22 of /proc/PID/stat, if it exists). The process
  *   of the first line owns the attempt; any other wrapper exits.
  * - `cat` writes at once. `head` would buffer its input and lose it when it is killed.
+ * - Not every `sed` can work line by line. One that cannot is not used.
  * - `ulimit` stops `cat` at the limit, and then the agent at its next write. The agent itself has no limit. A `cat` that
  *   fails, also on a full disk, gives its status to the pipeline, which appends `cut`.
  * - The exit code is written when the agent ends, even if a process that it started still holds its streams.
@@ -114,6 +118,9 @@ plimsoll_identify "$1" \${plimsoll_stat##*) }
 echo "$plimsoll_own" >>"$1/state" || exit
 IFS= read -r plimsoll_first <"$1/state"
 [ "$plimsoll_first" = "$plimsoll_own" ] || exit
+plimsoll_copy() { exec cat; }
+plimsoll_filter=plimsoll_copy
+[ -n "$4" ] && sed -u -E "$4" </dev/null 2>/dev/null && plimsoll_filter="exec sed -u -E"
 trap : TERM
 {
   trap : TERM
@@ -121,7 +128,7 @@ trap : TERM
     trap : TERM
     (exec /bin/sh -c "$2" <"$1/prompt" 2>&3 3>&-)
     echo $? >>"$1/state"
-  } | { trap '' TERM XFSZ; ulimit -f "$3"; exec cat >"$1/stdout" 3>&-; } || echo cut >>"$1/state"
+  } | { trap '' TERM XFSZ; ulimit -f "$3"; $plimsoll_filter "$4" 3>&- >"$1/stdout"; } || echo cut >>"$1/state"
 } 3>&1 | { trap '' TERM XFSZ; ulimit -f "$3"; exec cat >"$1/stderr"; } || echo cut >>"$1/state"
 `;
 
@@ -129,10 +136,24 @@ trap : TERM
  *  more, so a larger file means that the output was too long. */
 export function spawnWrapper(
   command: string,
-  { folder, cwd, env, maxOutputBytes }: Pick<AgentRequest, "folder" | "cwd" | "env" | "maxOutputBytes">,
+  {
+    folder,
+    cwd,
+    env,
+    maxOutputBytes,
+    repeats,
+  }: Pick<AgentRequest, "folder" | "cwd" | "env" | "maxOutputBytes" | "repeats">,
 ): ChildProcess {
   const maxBlocks = Math.floor(maxOutputBytes / 512) + 1;
-  const args = ["-c", script, "plimsoll-agent", folder, command, String(maxBlocks)];
+  const args = [
+    "-c",
+    script,
+    "plimsoll-agent",
+    folder,
+    command,
+    String(maxBlocks),
+    repeats === undefined ? "" : `/${repeats}/d`,
+  ];
   return spawn("/bin/sh", args, { cwd, env, detached: true, stdio: "ignore" });
 }
 

@@ -3,9 +3,9 @@ import type { Store } from "../../core/store/index.ts";
 import type { SecretRules } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { ConventionsFile, Environment, Machine } from "../../host/index.ts";
-import type { AgentUsage } from "../agent/index.ts";
+import type { AgentLine, AgentUsage } from "../agent/index.ts";
 import type { ComposedLayer, ContextShares, PhaseState } from "../compose/index.ts";
-import type { Attempts } from "./attempt-folders.ts";
+import type { Activity, Attempts } from "./attempt-folders.ts";
 import type { OwnRun } from "./leases.ts";
 import type { Gate, Phase } from "./nebula.ts";
 import type { AttemptRecord, OpenNebulaRecord } from "./nebula-record.ts";
@@ -26,8 +26,6 @@ export interface Application {
   readonly stop: AbortController;
   /** Absent if all phases work in one folder. */
   readonly worktrees?: Worktrees | undefined;
-  /** The commit at the start of each phase that people look at. */
-  readonly bases: Map<string, string | undefined>;
   readonly onEvent: (event: ApplyEvent) => void;
   readonly own: OwnRun;
   readonly watched: WatchedRun;
@@ -49,9 +47,19 @@ export interface ApplyOptions {
   readonly counter?: Counter | ((phase: Phase) => Counter) | undefined;
   /**
    * Returns the command line of the agent for a phase. `budgetUsd` is the most that the attempt may cost, if there is a
-   * limit. `folder` is where the agent works.
+   * limit. `folder` is where the agent works, and `session` an earlier session of the agent that goes on.
    */
-  command(phase: Phase, start: { readonly budgetUsd?: number | undefined; readonly folder: string }): string;
+  command(phase: Phase, start: AgentStart): string;
+  /**
+   * Returns what the agent of a phase may do. A phase whose agent may only read completes by its answer.
+   * @default `allow` of the phase
+   */
+  allow?(phase: Phase): string | undefined;
+  /** Returns the command line of the agent that reviews the work of a phase, which may only read. */
+  review?(
+    phase: Phase,
+    start: AgentStart,
+  ): { readonly command: string; readonly agent?: string | undefined; readonly model?: string | undefined };
   /**
    * The name of the preset whose command line `command` returns. It says how to read the answer, the cost and denied
    * tools. Without it the output is the answer.
@@ -114,9 +122,10 @@ export interface ApplyOptions {
   readonly only?: readonly string[] | undefined;
   /**
    * Decides about a phase whose gate asks for a person: whether it may start (`approve`), or whether its finished work
-   * counts (`review`, with `work`). It must also answer when `signal` aborts. If it is absent, such phases wait.
+   * counts (`review` and `approve`, with `work`). True accepts, and false lets the phase wait. It must also answer when
+   * `signal` aborts. If it is absent, such phases wait.
    */
-  approve?(phase: Phase, work?: FinishedWork): Promise<boolean>;
+  approve?(phase: Phase, work?: FinishedWork): Promise<boolean | GateAnswer>;
   /**
    * Gives each phase a git worktree and a branch of its own, and merges what it did into the branch `nebula/NAME`.
    * @default false
@@ -145,11 +154,24 @@ export interface ApplyOptions {
   onEvent?(event: ApplyEvent): void;
 }
 
+export interface AgentStart {
+  readonly budgetUsd?: number | undefined;
+  readonly folder: string;
+  readonly session?: string | undefined;
+}
+
+/** What a person says about finished work. `words` go to the agent, which works on. `retry` starts again from the task,
+ *  and `skip` gives the phase up. */
+export type GateAnswer =
+  | { readonly action: "reject"; readonly words: string }
+  | { readonly action: "retry" }
+  | { readonly action: "skip" };
+
 /** The work of a phase whose agent is done. */
 export interface FinishedWork {
   /** Where the agent worked. */
   readonly folder: string;
-  /** The commit that the folder was at when the agent started; undefined if it is unknown. */
+  /** The tree or commit in git from which the phase began; undefined if it is unknown. */
   readonly base?: string | undefined;
   readonly answer: string;
 }
@@ -167,6 +189,7 @@ export type SettledOptions = ApplyOptions &
       | "maxOutputBytes"
       | "resume"
       | "approve"
+      | "allow"
       | "leaseMs"
       | "onEvent"
     >
@@ -190,8 +213,12 @@ export type ApplyEvent =
       readonly event: "ended";
       readonly phase: string;
       readonly state: "completed" | "failed" | "waiting";
-      /** Why a failed phase does not count although its agent ended by itself: `denied`, `unchanged` or `over_budget`. */
+      /** Why the work does not count although the agent ended by itself, such as `check_failed`. */
       readonly outcome?: string | undefined;
+      /** Whether another attempt follows, which is told what was wrong. */
+      readonly isContinued?: boolean | undefined;
+      /** How the checks of the phase ended. Absent if it has none. */
+      readonly checks?: AttemptRecord["checks"];
       readonly seconds: number;
       readonly promptTokens: number;
       /** What the attempt used and cost, if its agent reports it. */
@@ -203,6 +230,16 @@ export type ApplyEvent =
       readonly stderr?: string | undefined;
       /** If it failed with output only on stdout: the file with all of it. */
       readonly stdout?: string | undefined;
+    }
+  /** What the agent of a phase does or says now, or what keeps it from its work, with the tokens and dollars of its
+   *  attempt so far. */
+  | {
+      readonly event: "doing";
+      readonly phase: string;
+      readonly kind: AgentLine["kind"];
+      readonly text: string;
+      readonly usage?: AgentUsage | undefined;
+      readonly costUsd?: number | undefined;
     }
   /** `by` is the phase that failed. */
   | { readonly event: "blocked"; readonly phase: string; readonly by: string }
@@ -230,8 +267,10 @@ export interface ApplyReport {
 export interface PhaseReport {
   readonly id: string;
   readonly state: PhaseState;
-  /** Why a failed phase does not count although its agent ended by itself: `denied`, `unchanged` or `over_budget`. */
+  /** Why the work does not count although the agent ended by itself, such as `check_failed`. */
   readonly outcome?: string | undefined;
+  /** How the checks of its last attempt ended. Absent if it has none. */
+  readonly checks?: AttemptRecord["checks"];
   readonly attempts: number;
   readonly promptTokens: number;
   readonly seconds: number;
@@ -245,4 +284,6 @@ export interface PhaseReport {
   /** Tokens, dollars and time of every attempt that has ended, the oldest first. Absent before the first. */
   readonly history?: readonly AttemptRecord[] | undefined;
   readonly error?: string | undefined;
+  /** What its agent does now. Only `nebula status` of the machine that runs it knows. */
+  readonly doing?: Activity | undefined;
 }

@@ -281,11 +281,11 @@ describe("a gate", () => {
     expect(events).toContainEqual({ event: "shown", phase: "api", folder, base: undefined });
   });
 
-  test("lets its phase start after approval, and asks for no other phase", async () => {
+  test("of approve asks before its phase starts and about its work, and asks for no other phase", async () => {
     const asked: string[] = [];
-    const approve = async ({ id }: Phase) => asked.push(id) > 0;
+    const approve = async ({ id }: Phase, work?: object) => asked.push(work === undefined ? id : `work of ${id}`) > 0;
     expect(states(await apply(gated(), { approve }))).toEqual(["api completed", "docs completed", "page completed"]);
-    expect(asked).toEqual(["api"]);
+    expect(asked).toEqual(["api", "work of api"]);
   });
 });
 

@@ -4,7 +4,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import { ContextError, invalidArgument } from "../../core/errors.ts";
-import type { Store } from "../../core/store/index.ts";
+import { createEventWriter, type EventWriter, type Store } from "../../core/store/index.ts";
 import { type Counter, plainCounter } from "../../core/tokens/index.ts";
 import { ownMachine, type ScanProblem, scanProject, stateDirectory, withLock } from "../../host/index.ts";
 import { defaultAgentLimits } from "../agent/index.ts";
@@ -15,7 +15,7 @@ import {
   type PhaseState,
   renderSnapshot,
 } from "../compose/index.ts";
-import type { Application, ApplyOptions, ApplyReport, SettledOptions } from "./application.ts";
+import type { Application, ApplyEvent, ApplyOptions, ApplyReport, SettledOptions } from "./application.ts";
 import { openAttempts } from "./attempt-folders.ts";
 import { type Beginning, beginRun } from "./begin-run.ts";
 import { openGitRemote } from "./git-remote.ts";
@@ -91,8 +91,18 @@ export async function applyNebula(nebula: Nebula, options: ApplyOptions): Promis
 }
 
 /** Applies a nebula while no other process of this machine does with the same folder and store. */
-async function applyHere(nebula: Nebula, own: OwnRun, options: SettledOptions): Promise<ApplyReport> {
-  const { onEvent, env, cwd } = options;
+async function applyHere(
+  nebula: Nebula,
+  own: OwnRun,
+  { onEvent: tell, ...settled }: SettledOptions,
+): Promise<ApplyReport> {
+  const events = createEventWriter(settled.store, { now: Date.now, onFailure: () => {} });
+  const onEvent = (event: ApplyEvent) => {
+    tell(event);
+    storeEvent(event, events, { agent: settled.agent, project: nebula.name });
+  };
+  const options = { ...settled, onEvent };
+  const { env, cwd } = options;
   const stop = new AbortController();
   // Every agent listens to it, which is not a leak.
   setMaxListeners(0, stop.signal);
@@ -109,12 +119,33 @@ async function applyHere(nebula: Nebula, own: OwnRun, options: SettledOptions): 
   try {
     const sharing = remote && { remote, joins: begun.joins };
     const worktrees = await prepareFolders(nebula, begun.record, { ...options, own, sharing });
-    const application = { options, record, attempts, stop, onEvent, worktrees, bases: new Map(), own, watched };
+    const application = { options, record, attempts, stop, onEvent, worktrees, own, watched };
     await runPhases(nebula, begun, { ...application, key }).finally(() => worktrees?.end());
   } finally {
     await watched.end();
+    await events.settled();
   }
   return reportStates(nebula, (await record.read()) ?? begun.record);
+}
+
+/** Adds an attempt that has ended, or an error of the API, to the events of the store: names and numbers only. */
+function storeEvent(
+  event: ApplyEvent,
+  events: EventWriter,
+  { agent, project }: { readonly agent: string | undefined; readonly project: string },
+): void {
+  const about = { source: "nebula", client: agent, project };
+  if (event.event === "doing" && event.kind === "trouble")
+    events.write({
+      ...about,
+      kind: "error",
+      callId: event.phase,
+      numbers: { status: /\b[45]\d\d\b/.exec(event.text)?.[0] },
+    });
+  if (event.event !== "ended") return;
+  const { phase, state, outcome = state, seconds, promptTokens, costUsd, checks, usage } = event;
+  const numbers = { outcome, seconds, promptTokens, costUsd, checks, ...usage };
+  events.write({ ...about, kind: "attempt", callId: phase, numbers });
 }
 
 /** Runs all phases that can run. */
@@ -127,7 +158,7 @@ async function runPhases(
   const order = groupWaves(nebula.phases).flat();
   const isReviewed = ({ id }: Phase) => {
     const { awaits, claimedBy } = runOf(begun.record, id) ?? {};
-    return awaits === "review" && claimedBy === own.id;
+    return awaits !== undefined && claimedBy === own.id;
   };
   const reviews = order.filter(isReviewed);
   const states = Object.entries(begun.record.phases).map(([id, { state, claimedBy }]): [string, PhaseState] => {
@@ -155,7 +186,8 @@ async function runPhases(
     ask(id: string) {
       const phase = byId.get(id)!;
       if (phase.gate !== "approve") return undefined;
-      return options.approve(phase).then((isApproved) => {
+      return options.approve(phase).then((answer) => {
+        const isApproved = answer === true;
         if (!isApproved && !stop.signal.aborted) onEvent({ event: "held", phase: id, gate: phase.gate });
         return isApproved;
       });
@@ -303,6 +335,7 @@ export function reportStates({ phases }: Nebula, record: NebulaRecord | undefine
           id,
           state,
           ...(outcome !== undefined && { outcome }),
+          ...(history.at(-1)?.checks !== undefined && { checks: history.at(-1)?.checks }),
           attempts,
           promptTokens,
           seconds,
@@ -338,6 +371,7 @@ export function settleApplyOptions({ execution }: Nebula, options: ApplyOptions)
     maxOutputBytes: options.maxOutputBytes ?? defaultAgentLimits.maxOutputBytes,
     resume: options.resume ?? (options.rerun !== undefined || options.only !== undefined),
     approve: options.approve ?? (async () => false),
+    allow: options.allow ?? (({ allow }) => allow),
     leaseMs,
     onEvent: options.onEvent ?? (() => {}),
   };

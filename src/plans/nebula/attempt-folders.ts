@@ -5,7 +5,10 @@ import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Environment, isAlive, removeTree, stateDirectory } from "../../host/index.ts";
 import {
+  type AgentUsage,
+  agentPresets,
   attemptFiles,
+  createEventReader,
   defaultAgentLimits,
   findSpokenStream,
   type OutputName,
@@ -13,6 +16,7 @@ import {
   sendSignal,
 } from "../agent/index.ts";
 import { runKey } from "./nebula-key.ts";
+import type { PhaseRun } from "./nebula-record.ts";
 
 /** The attempts of a nebula's runs with one store: one folder per attempt, and only the last attempt of each phase. */
 export interface Attempts {
@@ -112,6 +116,8 @@ export function findOutputFile(
 
 /** The output of an attempt, while it runs or after its end. */
 export interface AttemptOutput {
+  /** When something was printed last, in milliseconds since 1970. */
+  changedMs(): number;
   /** Returns what comes after `start` bytes of a stream. */
   read(name: OutputName, start: number): Buffer;
   hasEnded(): boolean;
@@ -124,7 +130,34 @@ export function openAttemptOutput(attemptFolder: string | undefined, place: Runs
   return {
     read: (name, start) => attempt.readOutput(name, { start, maxBytes: defaultAgentLimits.maxOutputBytes }),
     hasEnded: () => !mayRun(attemptFolder),
+    changedMs: () => lstatSync(join(attemptFolder, attemptFiles.stdout)).mtimeMs,
   };
+}
+
+/** What an agent does now, and what its attempt has used. */
+export interface Activity {
+  readonly text: string;
+  /** How long nothing else has happened. */
+  readonly seconds: number;
+  readonly usage?: AgentUsage | undefined;
+  readonly costUsd?: number | undefined;
+}
+
+/** Reads what the agent of a running phase does. Undefined if its output is not here or has no events. */
+export function readActivity(
+  { attemptFolder, agent }: Pick<PhaseRun, "attemptFolder" | "agent">,
+  place: RunsPlace,
+): Activity | undefined {
+  const output = openAttemptOutput(attemptFolder, place);
+  const prints = agent === undefined ? undefined : agentPresets[agent]?.prints;
+  if (output === undefined || prints === undefined) return undefined;
+  const reader = createEventReader(prints);
+  const lines = [...reader.read("stderr", output.read("stderr", 0).toString("utf8"))];
+  lines.push(...reader.read("stdout", output.read("stdout", 0).toString("utf8")));
+  const { usage, costUsd } = reader.report() ?? {};
+  const text = lines.at(-1)?.text ?? "starts";
+  const seconds = Math.max(0, Math.round((Date.now() - output.changedMs()) / 1000));
+  return { text, seconds, ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) };
 }
 
 /** Finds the folders of all attempts on this machine: those that have ended, and those whose agent still runs or may be

@@ -253,8 +253,13 @@ async function reportChanges(
     const { attemptFolder } = runOf(before, phase.id) ?? {};
     if (attemptFolder === undefined) continue;
     const prompt = readForeignText(join(attemptFolder, attemptFiles.prompt), { refuseLink: true, ...textLimit });
-    // A prompt ends with the task, so the stored prompt shows whether the task has changed.
-    if ("text" in prompt && !withoutClaims(prompt.text).endsWith(withoutClaims(renderTask(nebula, phase))))
+    // A prompt ends with the task, so the stored prompt shows whether the task has changed. A session that goes on gets
+    // no task.
+    if (
+      "text" in prompt &&
+      prompt.text.includes("\n## This phase\n") &&
+      !withoutClaims(prompt.text).endsWith(withoutClaims(renderTask(nebula, phase)))
+    )
       notice(`phase ${phase.id} has completed and does not run again, although its task has changed since then`);
   }
 }

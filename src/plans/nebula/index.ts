@@ -1,4 +1,4 @@
-export type { ApplyEvent, ApplyOptions, ApplyReport, PhaseReport } from "./application.ts";
+export type { ApplyEvent, ApplyOptions, ApplyReport, GateAnswer, PhaseReport } from "./application.ts";
 export {
   type ApplyPlan,
   applyNebula,
@@ -7,7 +7,7 @@ export {
   planPrompt,
   reportStates,
 } from "./apply-nebula.ts";
-export { type AttemptOutput, findOutputFile, openAttemptOutput } from "./attempt-folders.ts";
+export { type AttemptOutput, findOutputFile, openAttemptOutput, readActivity } from "./attempt-folders.ts";
 export { changeFabric, readFabric } from "./change-fabric.ts";
 export { type LoadedNebula, loadNebula, type NebulaProblem } from "./load-nebula.ts";
 export { groupWaves, type Nebula, type Phase, withDependents } from "./nebula.ts";
@@ -23,3 +23,5 @@ export {
 export { diffWork } from "./open-git.ts";
 export { renderTask } from "./phase-prompt.ts";
 export { dollars } from "./spending.ts";
+export { readChecks } from "./verify-work.ts";
+export { nameBranches } from "./worktrees.ts";

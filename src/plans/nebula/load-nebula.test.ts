@@ -170,7 +170,9 @@ requires_nebulae = []
       "auto_decompose = false",
       "blocks = []",
     );
-    expect(await problems()).toEqual([]);
+    expect(await problems()).toEqual([
+      "nebula.toml:7: warning not-enforced: without effect here: execution.hail_timeout, execution.routing, execution.auto_decompose, execution.healing, execution.healing_max_attempts, execution.healing_budget_reserve",
+    ]);
   });
 
   test("counts as phases what is a file or a link to one; README.md only with front matter, dot files never", async () => {
@@ -283,17 +285,17 @@ describe("every mistake has its file and line", () => {
 
   test.each(["abc", "5", "5 m", "5d", "m", "1h abc"])("in a time to wait, such as %j", async (time) => {
     phase("a");
-    write("nebula.toml", `[nebula]\nname = "x"\n[execution]\nhail_timeout = "${time}"\n`);
+    write("nebula.toml", `[nebula]\nname = "x"\n[execution]\ncheck_timeout = "${time}"\n`);
     expect(await problems()).toEqual([
       expect.stringMatching(
-        /^nebula\.toml:4: error invalid-value: "execution\.hail_timeout" must be a time such as "90s", /,
+        /^nebula\.toml:4: error invalid-value: "execution\.check_timeout" must be a time such as "90s", /,
       ),
     ]);
   });
 
   test.each(["0", "5m", "1h30m", "1.5h", "250ms", ""])("not in the time to wait %j", async (time) => {
     phase("a");
-    write("nebula.toml", `[nebula]\nname = "x"\n[execution]\nhail_timeout = "${time}"\n`);
+    write("nebula.toml", `[nebula]\nname = "x"\n[execution]\ncheck_timeout = "${time}"\n`);
     expect(await problems()).toEqual([]);
   });
 

@@ -5,7 +5,7 @@ import { compareText } from "../../core/text/index.ts";
 import { homeDirectory, projectRoot, readForeignText } from "../../host/index.ts";
 import type { ContentProblem } from "../../rules/index.ts";
 import { explainOption } from "../agent/index.ts";
-import type { DependencyGraph, Nebula, Phase } from "./nebula.ts";
+import { type DependencyGraph, type Execution, type Nebula, type Phase, readTime } from "./nebula.ts";
 import type { AgentSetting, Manifest, PhaseDraft } from "./nebula-files.ts";
 
 /** A nebula as read from its folder, with the problems that were found. */
@@ -162,6 +162,7 @@ function assemble(
       model: keys.model ?? shared.execution.model,
       allow: keys.allow ?? shared.execution.allow,
       maxBudgetUsd: keys.max_budget_usd || undefined,
+      ...readLoop(keys, shared.execution),
       type: keys.type ?? defaults.type,
       priority: keys.priority || defaults.priority,
       labels: keys.labels === undefined || keys.labels.length === 0 ? defaults.labels : keys.labels,
@@ -169,4 +170,18 @@ function assemble(
     };
   });
   return { directory, ...shared, phases };
+}
+
+/** Returns what decides when the work of a phase counts: its own keys, or else those of the nebula. */
+function readLoop(
+  keys: PhaseDraft["keys"],
+  execution: Execution,
+): Pick<Phase, "check" | "checkTimeoutMs" | "scopePolicy" | "maxReviewCycles" | "reviewer"> {
+  return {
+    check: keys.check ?? execution.check,
+    checkTimeoutMs: readTime(keys.check_timeout) ?? execution.checkTimeoutMs,
+    scopePolicy: keys.scope_policy ?? execution.scopePolicy,
+    maxReviewCycles: keys.max_review_cycles ?? execution.maxReviewCycles,
+    reviewer: keys.reviewer ?? execution.reviewer,
+  };
 }

@@ -2,7 +2,8 @@
 import { z } from "zod";
 import { type Allow, allowLevels } from "../../host/index.ts";
 import type { ContentProblem } from "../../rules/index.ts";
-import { gates, type Nebula, type Phase } from "./nebula.ts";
+import { agentPresets } from "../agent/index.ts";
+import { gates, type Nebula, type Phase, type Reviewer, readTime, type ScopePolicy } from "./nebula.ts";
 import {
   type PartOf,
   parseTomlDocument,
@@ -21,6 +22,10 @@ const whole = z.int().min(0);
 const time = z
   .string()
   .regex(/^(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$/, 'a time such as "90s", "5m" or "1h30m"');
+
+const check = names;
+const scopePolicy = z.enum(["warn", "fail"]);
+const reviewer = z.strictObject({ agent: z.enum(Object.keys(agentPresets)).optional(), model: text.optional() });
 
 const manifestSchema = z.strictObject({
   nebula: z.strictObject({
@@ -45,8 +50,12 @@ const manifestSchema = z.strictObject({
       model: text.optional(),
       allow: z.enum(allowLevels).optional(),
       max_budget_usd: atLeast0.optional(),
-      // Carried:
       max_review_cycles: whole.optional(),
+      check: check.optional(),
+      check_timeout: time.optional(),
+      scope_policy: scopePolicy.optional(),
+      reviewer: reviewer.optional(),
+      // Carried:
       hail_timeout: time.optional(),
       routing: z
         .strictObject({
@@ -95,11 +104,15 @@ const phaseSchema: z.ZodType<PhaseFile> = z.strictObject({
   model: text.optional(),
   allow: z.enum(allowLevels).optional(),
   max_budget_usd: atLeast0.optional(),
+  max_review_cycles: whole.optional(),
+  check: check.optional(),
+  check_timeout: time.optional(),
+  scope_policy: scopePolicy.optional(),
+  reviewer: reviewer.optional(),
   // Carried:
   type: text.optional(),
   labels: texts.optional(),
   assignee: text.optional(),
-  max_review_cycles: whole.optional(),
   decomposed: z.boolean().optional(),
   auto_decompose: z.boolean().optional(),
 });
@@ -120,6 +133,11 @@ export interface PhaseFile {
   model?: string | undefined;
   allow?: Allow | undefined;
   max_budget_usd?: number | undefined;
+  max_review_cycles?: number | undefined;
+  check?: string[] | undefined;
+  check_timeout?: string | undefined;
+  scope_policy?: ScopePolicy | undefined;
+  reviewer?: Reviewer | undefined;
 }
 
 /** The schemas that editors use, by the name of their file in schemas/. */
@@ -153,6 +171,11 @@ export async function parseManifest(text: string, file: string): Promise<Manifes
       model: execution.model,
       allow: execution.allow,
       maxBudgetUsd: execution.max_budget_usd || undefined,
+      check: execution.check,
+      checkTimeoutMs: readTime(execution.check_timeout),
+      scopePolicy: execution.scope_policy,
+      maxReviewCycles: execution.max_review_cycles,
+      reviewer: execution.reviewer,
     },
     defaults: {
       type: defaults.type,
@@ -166,7 +189,10 @@ export async function parseManifest(text: string, file: string): Promise<Manifes
       ...pickAgentSettings(execution, { file, prefix: ["execution"], lineOf: document.lineOf }),
       ...pickAgentSettings(context, { file, prefix: ["context"], lineOf: document.lineOf }),
     ],
-    problems: [...document.problems, ...checkRequirements(document)].map((problem) => ({ file, ...problem })),
+    problems: [...document.problems, ...checkRequirements(document), ...nameUnused(document)].map((problem) => ({
+      file,
+      ...problem,
+    })),
   };
 }
 
@@ -183,6 +209,23 @@ function checkRequirements({ value, lineOf }: TomlDocument<ManifestFile>): TomlP
       return { ...place, rule: "not-enforced", message };
     }),
   );
+}
+
+/** Warns once about keys that other runners of these files know and that have no effect here. */
+function nameUnused({ value, lineOf }: TomlDocument<ManifestFile>): TomlProblem[] {
+  const { execution = {} } = value;
+  const unused = [
+    "hail_timeout",
+    "routing",
+    "auto_decompose",
+    "healing",
+    "healing_max_attempts",
+    "healing_budget_reserve",
+  ].filter((key) => Object.hasOwn(execution, key));
+  const [first] = unused;
+  if (first === undefined) return [];
+  const message = `without effect here: ${unused.map((key) => `execution.${key}`).join(", ")}`;
+  return [{ line: lineOf(["execution", first]), severity: "warning", rule: "not-enforced", message }];
 }
 
 // Parsing of one phase file. check-phases.ts checks phases against each other.
@@ -247,7 +290,7 @@ interface SettingFile {
 
 function pickAgentSettings(table: object, place: SettingFile): AgentSetting[] {
   // Keys of phases and of tables in nebula.toml. Add a key here before it is in the schema.
-  const keys = ["model", "agent", "command", "args", "allow", "working_dir"];
+  const keys = ["model", "agent", "command", "args", "allow", "working_dir", "check", "reviewer"];
   // Reading is the least that an agent can be allowed, so it widens nothing.
   return pickSettings(table, keys, place).filter(({ key, value }) => !(key.endsWith("allow") && value === "read"));
 }

@@ -15,7 +15,7 @@ import {
   type ShapeCheck,
 } from "../../core/text/index.ts";
 import type { Machine, ProcessIdentity } from "../../host/index.ts";
-import type { AgentUsage } from "../agent/index.ts";
+import type { AgentUsage, SessionTotals } from "../agent/index.ts";
 import {
   emptyFabric,
   type Fabric,
@@ -69,8 +69,17 @@ export interface PhaseRun {
   readonly error?: string | undefined;
   /** Folder of the last attempt. */
   readonly attemptFolder?: string | undefined;
-  /** `review` if its agent is done and a person has not approved the work yet. Then it is waiting. */
-  readonly awaits?: "review" | undefined;
+  /** `review` if its agent is done and a person has not approved the work yet. Then it is waiting. `merge` if its work
+   *  could not be merged, and perhaps a person does it. */
+  readonly awaits?: "review" | "merge" | undefined;
+  /** The tree or commit in git from which the phase began. What differs from it is the work of the phase. */
+  readonly base?: string | undefined;
+  /** The session of the last attempt, which the next one continues, and what it had used. */
+  readonly session?: AgentSession | undefined;
+  /** What was wrong with the last attempt. The next one is told. */
+  readonly feedback?: string | undefined;
+  /** How many attempts there were since a person last started or resumed the phase. */
+  readonly cycles?: number | undefined;
   /** Ids of the claims that the last attempt made for its scope. */
   readonly scopeClaims?: readonly string[] | undefined;
   /** How the last attempt ended, if it did not complete although its agent ended by itself: `denied`, `unchanged`,
@@ -100,6 +109,10 @@ export interface PhaseRun {
   readonly history?: readonly AttemptRecord[] | undefined;
 }
 
+export interface AgentSession extends SessionTotals {
+  readonly id: string;
+}
+
 export interface LostAttempt {
   /** The name of its folder. */
   readonly attempt: string;
@@ -113,7 +126,10 @@ export interface AttemptRecord {
   readonly seconds: number;
   readonly promptTokens: number;
   readonly usage?: AgentUsage | undefined;
+  /** With what its reviewer cost. */
   readonly costUsd?: number | undefined;
+  /** How its checks ended. Absent if there are none. */
+  readonly checks?: "passed" | "failed" | undefined;
 }
 
 export interface OpenNebulaRecord {
@@ -269,9 +285,19 @@ const isLease: ShapeCheck<Lease> = objectOf(
   { remote: isText },
 );
 
+const isUsage: ShapeCheck<AgentUsage> = objectOf({
+  inputTokens: isAmount,
+  cachedTokens: isAmount,
+  outputTokens: isAmount,
+});
+
 const isAttempt: ShapeCheck<AttemptRecord> = objectOf(
   { attempt: isCount, outcome: isText, seconds: isAmount, promptTokens: isAmount },
-  { usage: objectOf({ inputTokens: isAmount, cachedTokens: isAmount, outputTokens: isAmount }), costUsd: isAmount },
+  {
+    usage: isUsage,
+    costUsd: isAmount,
+    checks: (value): value is "passed" | "failed" => value === "passed" || value === "failed",
+  },
 );
 
 const isPhaseRun: ShapeCheck<PhaseRun> = objectOf(
@@ -285,7 +311,11 @@ const isPhaseRun: ShapeCheck<PhaseRun> = objectOf(
   {
     error: isText,
     attemptFolder: isText,
-    awaits: (value): value is "review" => value === "review",
+    awaits: (value): value is "review" | "merge" => value === "review" || value === "merge",
+    base: isText,
+    session: objectOf({ id: isText }, { usage: isUsage, costUsd: isAmount }) as ShapeCheck<AgentSession>,
+    feedback: isText,
+    cycles: isCount,
     scopeClaims: listOf(isText),
     outcome: isText,
     scopeState: objectOf({ scope: listOf(isText), hash: isText }, { folder: isText }),

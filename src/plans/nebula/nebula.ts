@@ -27,6 +27,21 @@ export interface Execution {
   readonly allow?: Allow | undefined;
   /** The most that all phases of a run may cost together, in dollars. */
   readonly maxBudgetUsd?: number | undefined;
+  readonly check?: readonly string[] | undefined;
+  readonly checkTimeoutMs?: number | undefined;
+  readonly scopePolicy?: ScopePolicy | undefined;
+  readonly maxReviewCycles?: number | undefined;
+  readonly reviewer?: Reviewer | undefined;
+}
+
+/** Whether a change outside of the scope is only named, or fails the phase. */
+export type ScopePolicy = "warn" | "fail";
+
+/** The agent that reads the work of a phase before it counts. */
+export interface Reviewer {
+  /** A known agent. By default that of the phase. */
+  readonly agent?: string | undefined;
+  readonly model?: string | undefined;
 }
 
 /** One step of a nebula, which one agent does. */
@@ -54,6 +69,16 @@ export interface Phase {
   readonly allow?: Allow | undefined;
   /** The most that all its attempts may cost together, in dollars. */
   readonly maxBudgetUsd?: number | undefined;
+  /** Commands that must succeed after the agent has ended. Without them nothing is checked. */
+  readonly check?: readonly string[] | undefined;
+  /** How long one of them may run, in milliseconds. */
+  readonly checkTimeoutMs?: number | undefined;
+  /** @default "warn" */
+  readonly scopePolicy?: ScopePolicy | undefined;
+  /** How many attempts a phase has until its work is accepted: the first one, and others that are told what is wrong.
+   *  @default 3 */
+  readonly maxReviewCycles?: number | undefined;
+  readonly reviewer?: Reviewer | undefined;
   readonly type?: string | undefined;
   /** Phases with a smaller number start first if several could start. */
   readonly priority: number;
@@ -65,6 +90,13 @@ export interface Phase {
 export type Gate = (typeof gates)[number];
 
 export const gates = ["trust", "review", "approve", "watch"] as const;
+
+/** Milliseconds of a time such as `1h30m`. Undefined for 0, which means the default. */
+export function readTime(written: string | undefined): number | undefined {
+  const units: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1e3, m: 6e4, h: 3.6e6 };
+  const parts = [...(written ?? "").matchAll(/([\d.]+)(ns|us|µs|ms|s|m|h)/g)];
+  return parts.reduce((sum, [, count, unit = ""]) => sum + Number(count) * units[unit]!, 0) || undefined;
+}
 
 /** Groups phases into waves that can run together: each wave depends only on earlier ones. Within a wave, sorts by
  *  priority, smaller first, then by id. */

@@ -1,8 +1,11 @@
 /** Runs git for phases. Runs no hook, filter or merge driver: an agent may have changed the repository's settings. */
+import { randomBytes } from "node:crypto";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ContextError } from "../../core/errors.ts";
 import { countNoun, oneLine, printable } from "../../core/text/index.ts";
-import { changeGit, decodeBytes, type Environment, readGit, splitRecords } from "../../host/index.ts";
+import { changeGit, decodeBytes, type Environment, readGit, removeTree, splitRecords } from "../../host/index.ts";
 import type { FinishedWork } from "./application.ts";
 import type { Phase } from "./nebula.ts";
 
@@ -17,6 +20,9 @@ export interface Git {
   commitAll(phase: Phase): Promise<void>;
   /** Merges a commit into what is checked out. Returns why that is not possible. */
   merge(commit: string, message: string): Promise<string | undefined>;
+  /** Merges a commit into what is checked out, without a commit of its own. Returns the files with a conflict, which is
+   *  marked in their texts. Changes nothing and returns undefined if there is none. */
+  mergeWithMarks(commit: string): Promise<readonly string[] | undefined>;
   /** Throws if tracked files have changes that are not committed. */
   refuseDirty(): Promise<void>;
 }
@@ -49,6 +55,10 @@ export function openGit(root: string, env: Environment): Git {
     const message = `git ${args[0]} failed: ${reason ?? oneLine(stderr || stdout)}`;
     throw new ContextError("write_failed", message, { file: root });
   };
+  const conflicting = async (): Promise<string[]> => {
+    const { stdout } = await attempt("diff", "--name-only", "--diff-filter=U", "-z");
+    return stdout.split("\0").filter((each) => each !== "");
+  };
   return {
     run,
     attempt,
@@ -65,10 +75,16 @@ export function openGit(root: string, env: Environment): Git {
     async merge(commit, message) {
       const { code, stderr, stdout } = await attempt("merge", "--no-ff", "-m", message, commit);
       if (code === 0) return undefined;
-      const names = (await attempt("diff", "--name-only", "--diff-filter=U", "-z")).stdout.split("\0");
+      const files = (await conflicting()).join(", ");
       await attempt("merge", "--abort");
-      const files = names.filter((each) => each !== "").join(", ");
       return files === "" ? oneLine(stderr || stdout) : `they conflict in ${files}`;
+    },
+    async mergeWithMarks(commit) {
+      const { code } = await attempt("merge", "--no-ff", "--no-commit", commit);
+      const files = await conflicting();
+      if (code !== 0 && files.length > 0) return files;
+      await attempt("merge", "--abort");
+      return undefined;
     },
     async refuseDirty() {
       const { stdout } = await attempt("status", "--porcelain", "--untracked-files=no", "-z");
@@ -82,28 +98,61 @@ export function openGit(root: string, env: Environment): Git {
   };
 }
 
+/** Returns everything in a folder's work tree as a tree of git, with files that git does not know yet and without those
+ *  that it ignores. Uses an index of its own, so it changes neither the tree nor what is staged. Undefined if git
+ *  cannot do that. */
+export async function snapshotTree(folder: string, env: Environment): Promise<string | undefined> {
+  const indexFile = join(tmpdir(), `plimsoll-index-${randomBytes(8).toString("hex")}`);
+  const place = { root: folder, env, signal: AbortSignal.timeout(120_000) };
+  try {
+    for (const args of [["add", "--all"], ["write-tree"]]) {
+      const result = await changeGit(place, args, { indexFile });
+      if ("refused" in result || result.code !== 0) return undefined;
+      if (args[0] === "write-tree") return result.stdout.trim();
+    }
+    return undefined;
+  } finally {
+    await removeTree(indexFile).catch(() => {});
+  }
+}
+
 /** Lines of a diff that a person is shown. */
 const maxDiffLines = 400;
 
-/** Returns what changed in a folder since a commit, and the names of new files. Empty outside of a repository. */
+/** Returns what a phase has changed in its folder. Empty outside of a repository. */
 export async function diffWork(
-  { folder, base = "HEAD" }: Omit<FinishedWork, "answer">,
-  { env }: { readonly env: Environment },
+  { folder, base }: Omit<FinishedWork, "answer">,
+  { env, maxLines = maxDiffLines }: { readonly env: Environment; readonly maxLines?: number | undefined },
 ): Promise<string> {
-  const place = { root: folder, env, signal: AbortSignal.timeout(30_000) };
-  const lines: string[] = [];
-  const commands = [
-    ["diff", base, "--", "."],
-    ["ls-files", "--others", "--exclude-standard", "--", "."],
-  ];
-  for (const [index, args] of commands.entries()) {
-    const git = await readGit(place, args);
-    if ("refused" in git) return "";
-    for await (const batch of splitRecords(git.output, "\n", "keep"))
-      for (const line of batch) lines.push((index === 0 ? "" : "new file: ") + printable(decodeBytes(line)));
-    await git.end;
-  }
-  const more = lines.length - maxDiffLines;
+  const lines = await compareTrees({ folder, base }, env, []);
+  const more = lines.length - maxLines;
   const rest = more > 0 ? [`… and ${countNoun(more, "more line")}. See git -C ${printable(folder)} diff ${base}`] : [];
-  return [...lines.slice(0, maxDiffLines), ...rest].join("\n");
+  return [...lines.slice(0, maxLines), ...rest].join("\n");
+}
+
+/** Returns the paths that a phase has changed, relative to its folder. Undefined if that is unknown. */
+export async function changedFiles(
+  work: Omit<FinishedWork, "answer">,
+  env: Environment,
+): Promise<readonly string[] | undefined> {
+  return work.base === undefined ? undefined : compareTrees(work, env, ["--name-only", "--relative", "-z"]);
+}
+
+async function compareTrees(
+  { folder, base }: Omit<FinishedWork, "answer">,
+  env: Environment,
+  flags: readonly string[],
+): Promise<string[]> {
+  const after = base === undefined ? undefined : await snapshotTree(folder, env);
+  if (base === undefined || after === undefined) return [];
+  const place = { root: folder, env, signal: AbortSignal.timeout(30_000) };
+  // Nothing that is not in the folder of the work.
+  const git = await readGit(place, ["diff", "--no-renames", ...flags, base, after, "--", "."]);
+  if ("refused" in git) return [];
+  const lines: string[] = [];
+  const isNames = flags.length > 0;
+  for await (const batch of splitRecords(git.output, isNames ? "\0" : "\n", "keep"))
+    for (const line of batch) lines.push(isNames ? decodeBytes(line) : printable(decodeBytes(line)));
+  await git.end;
+  return lines.filter((line) => !isNames || line !== "");
 }

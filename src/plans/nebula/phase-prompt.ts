@@ -169,8 +169,27 @@ export interface PhasePrompt {
   readonly overflow: number;
 }
 
-/** Builds the prompt of a phase: context within the budget, then the whole task. */
-export async function phasePrompt(phase: Phase, record: NebulaRecord, sources: PromptSources): Promise<PhasePrompt> {
+/** Builds the prompt of an attempt whose agent knows the task and goes on in its session. */
+export function followUpPrompt(feedback: string, counter: Counter): PhasePrompt {
+  const text = `Your work on this phase is not accepted yet.\n\n${feedback}\n\nEnd with a whole answer again, as the task asks for it.\n`;
+  return { text, tokens: counter.count(text), layers: [], overflow: 0 };
+}
+
+/** Builds the prompt of a phase: what was wrong with an earlier attempt, context within the budget, then the whole
+ *  task. */
+export async function phasePrompt(
+  phase: Phase,
+  record: NebulaRecord,
+  sources: PromptSources,
+  feedback?: string,
+): Promise<PhasePrompt> {
+  const prompt = await composePrompt(phase, record, sources);
+  if (feedback === undefined) return prompt;
+  const text = `# What is wrong so far\n\nAn earlier agent has worked on the task below, and its changes are in the folder. ${feedback}\n\n${prompt.text}`;
+  return { ...prompt, text, tokens: sources.counter.count(text) };
+}
+
+async function composePrompt(phase: Phase, record: NebulaRecord, sources: PromptSources): Promise<PhasePrompt> {
   const { nebula, counter, budget, project } = sources;
   // Claims of phases that have not completed, and those of people.
   const isActive = ({ owner }: Claim) => owner !== phase.id && runOf(record, owner)?.state !== "completed";
@@ -198,7 +217,7 @@ export async function phasePrompt(phase: Phase, record: NebulaRecord, sources: P
 /** Renders the task of a phase, the last part of its prompt. The same files and claims give the same bytes. */
 export function renderTask(
   { goals, constraints }: Pick<Nebula, "goals" | "constraints">,
-  { id, title, body, scope }: Pick<Phase, "id" | "title" | "body" | "scope">,
+  { id, title, body, scope, check = [] }: Pick<Phase, "id" | "title" | "body" | "scope" | "check">,
   claims: readonly Pick<Claim, "path" | "owner">[] = [],
 ): string {
   const patterns = scope.map(code).filter((each) => each !== "");
@@ -212,7 +231,7 @@ export function renderTask(
   };
   const parts = [
     `# ${oneLine(title)}`,
-    ["## This phase", "", `- Id: ${id}`, `- ${own}`, ...renderClaims(claims)].join("\n"),
+    ["## This phase", "", `- Id: ${id}`, `- ${own}`, ...renderChecks(check), ...renderClaims(claims)].join("\n"),
     ...list("Goals of the whole", goals),
     ...list("Constraints", constraints),
     ...(body === "" ? [] : [body]),
@@ -227,6 +246,13 @@ export function withoutClaims(text: string): string {
 }
 
 const claimsLabel = "Others are changing";
+
+function renderChecks(commands: readonly string[]): string[] {
+  if (commands.length === 0) return [];
+  return [
+    `- After your work these commands must succeed, and you may run them exactly so: ${commands.map(code).join(", ")}`,
+  ];
+}
 
 /** Renders the first 20 claims of others. The fabric has all of them. */
 function renderClaims(claims: readonly Pick<Claim, "path" | "owner">[]): string[] {

@@ -125,6 +125,7 @@ describe("a phase", () => {
       title: "The a",
       state: "running",
       attempts: 2,
+      cycles: 1,
       seconds: 0,
       scopeClaims: ["c1"],
       ...start,

@@ -50,7 +50,8 @@ export function resumedRecord(
   const phases = nebula.phases.map(({ id, title }): [string, PhaseRun] => {
     const run = runOf(record, id);
     if (run === undefined) return [id, { title, ...unstarted }];
-    const { error: _, outcome: __, ...rest } = run;
+    const { error: _, outcome: __, cycles, ...kept } = run;
+    const rest = running.has(id) && cycles !== undefined ? { ...kept, cycles } : kept;
     const state = run.state === "completed" || running.has(id) ? run.state : "waiting";
     return [id, { ...rest, title, state }];
   });
@@ -92,7 +93,10 @@ function withoutClaims(fabric: Fabric, isGone: (claim: Claim) => boolean): Fabri
 export const person = "person";
 
 export interface Start
-  extends Pick<PhaseRun, "agent" | "model" | "budgetUsd" | "scopeState" | "claimedBy" | "machine"> {
+  extends Pick<
+    PhaseRun,
+    "agent" | "model" | "budgetUsd" | "scopeState" | "claimedBy" | "machine" | "base" | "session"
+  > {
   readonly promptTokens: number;
   readonly attemptFolder: string;
 }
@@ -106,13 +110,19 @@ export interface ChangedRecord {
 /** Starts an attempt of a phase, and replaces the claims of its last attempt by its scope. */
 export function startedRecord(record: NebulaRecord, phase: Phase, start: Start): ChangedRecord {
   const { id, title, scope } = phase;
-  const { attempts: earlier = 0, history } = runOf(record, id) ?? {};
+  const { attempts: earlier = 0, history, feedback, cycles = 0 } = runOf(record, id) ?? {};
   const attempts = earlier + 1;
   const claims = scope.filter((path) => path.trim() !== "" && path.length <= maxEntryLength);
   const report = { claims: claims.map((path) => ({ path })) };
   const before = withoutOldScope(record.fabric, phase, runOf(record, id));
   const { fabric, ids, omitted } = addReport(before, id, { report });
-  const kept = { ...start, scopeClaims: ids.claims, ...(history !== undefined && { history }) };
+  const kept = {
+    ...start,
+    scopeClaims: ids.claims,
+    cycles: cycles + 1,
+    ...(feedback !== undefined && { feedback }),
+    ...(history !== undefined && { history }),
+  };
   const run: PhaseRun = { title, state: "running", attempts, seconds: 0, ...kept };
   return { record: { ...record, phases: { ...record.phases, [id]: run }, fabric }, omitted };
 }
@@ -130,35 +140,58 @@ export interface End {
   readonly usage?: AttemptRecord["usage"];
   readonly costUsd?: number | undefined;
   readonly awaits?: PhaseRun["awaits"];
+  readonly checks?: AttemptRecord["checks"];
+  /** Null ends the session of the phase. */
+  readonly session?: PhaseRun["session"] | null;
+  /** What the next attempt is told. Null if it is told nothing. */
+  readonly feedback?: string | null | undefined;
+  /** Whether this run starts the next attempt. */
+  readonly isContinued?: boolean | undefined;
 }
+
+/** Leaves out fields without a value, which JSON would leave out, too. */
+function defined<Value extends object>(value: Value): Partial<Value> {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Partial<Value>;
+}
+
+/** How an attempt can end that ended by itself and does not count. */
+export const rejections: readonly string[] = [
+  "denied",
+  "unchanged",
+  "over_budget",
+  "check_failed",
+  "outside_scope",
+  "findings",
+  "rejected",
+  "conflict",
+  "skipped",
+];
 
 /** Records the end of a phase, its reports and the phases that it blocks, in one step. */
 export function endedRecord(record: NebulaRecord, { id, title }: Phase, end: End): ChangedRecord {
   const { state, seconds, error, blocked = [], awaits } = end;
   const { error: _, outcome: __, awaits: ___, lost: ____, ...before } = runOf(record, id) ?? { title, ...unstarted };
-  const { claimedBy, scopeState, ...rest } = before;
+  const { claimedBy, scopeState, base, session: lastSession, feedback: lastFeedback, ...rest } = before;
   // Nobody compares the files of a completed phase again, and every write stores the whole record.
   const kept = { ...rest, ...(state !== "completed" && scopeState !== undefined && { scopeState }) };
   // The agent ended by itself, and its work does not count.
-  const isRejected = ["denied", "unchanged", "over_budget"].includes(end.outcome ?? "");
-  const verdict = isRejected && { outcome: end.outcome };
-  // The run that asks a person about the phase keeps it.
-  const asked = awaits && { awaits, ...(claimedBy !== undefined && { claimedBy }) };
-  const ended = { ...(error !== undefined && { error }), ...verdict, ...asked };
+  const outcomeOfPhase = rejections.includes(end.outcome ?? "") ? end.outcome : undefined;
+  // The run that asks a person about the phase, or starts the next attempt, keeps it.
+  const isKept = awaits !== undefined || end.isContinued === true;
+  const ended = defined({ error, outcome: outcomeOfPhase, awaits, claimedBy: isKept ? claimedBy : undefined });
+  const forNext = defined({
+    base,
+    session: (end.session === undefined ? lastSession : end.session) ?? undefined,
+    feedback: (end.feedback === undefined ? lastFeedback : end.feedback) ?? undefined,
+  });
   // An attempt that a person reviews ends twice, and its cost counts once.
   const earlier = (kept.history ?? []).filter(({ attempt }) => attempt !== kept.attempts);
-  const { outcome = state, usage, costUsd } = end;
-  const attempt: AttemptRecord = {
-    attempt: kept.attempts,
-    outcome,
-    seconds,
-    promptTokens: kept.promptTokens,
-    ...(usage !== undefined && { usage }),
-    ...(costUsd !== undefined && { costUsd }),
-  };
+  const { outcome = state, usage, costUsd, checks } = end;
+  const { attempts, promptTokens } = kept;
+  const attempt = { attempt: attempts, outcome, seconds, promptTokens, ...defined({ usage, costUsd, checks }) };
   // A phase that was resumed more often keeps its newest attempts.
   const history = [...earlier, attempt].slice(-100);
-  const run: PhaseRun = { ...kept, state, seconds, ...ended, history };
+  const run: PhaseRun = { ...kept, state, seconds, ...ended, ...(state !== "completed" && forNext), history };
   const blockedRuns = blocked.map((each) => {
     const before = runOf(record, each) ?? { title: each, ...unstarted };
     return [each, { ...before, state: "blocked", error: `${id} did not complete.` }];

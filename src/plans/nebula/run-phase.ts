@@ -2,27 +2,38 @@
  *  its end with all reports in one step. After a kill between any two, a later run knows what to do. */
 
 import { basename } from "node:path";
+import { StringDecoder } from "node:string_decoder";
 import { didYouMean, formatNumber, messageOf } from "../../core/text/index.ts";
-import { type Environment, readGit } from "../../host/index.ts";
 import {
-  type AgentEnd,
+  type AgentLimits,
   type AgentRun,
-  findSpokenStream,
+  agentPresets,
+  createEventReader,
   judgeEnd,
   readScopeState,
   startAgent,
 } from "../agent/index.ts";
 import type { FabricReport } from "../compose/index.ts";
 import type { Application } from "./application.ts";
-import { findOutputFile } from "./attempt-folders.ts";
 import type { AdoptedAgent } from "./begin-run.ts";
-import { claimedRecord, type OwnRun, unclaimedRecord } from "./leases.ts";
+import { claimedRecord, unclaimedRecord } from "./leases.ts";
 import type { Phase } from "./nebula.ts";
 import { type NebulaRecord, type PhaseRun, readAnswer, runOf, writeAnswer } from "./nebula-record.ts";
-import { openGit } from "./open-git.ts";
-import { type FabricBlocks, type PhasePrompt, parseFabricBlock, phasePrompt } from "./phase-prompt.ts";
-import { type ChangedRecord, type End, endedRecord, type Start, startedRecord } from "./record-changes.ts";
-import { dollars, type Grant, grantFor, spentOn } from "./spending.ts";
+import { openGit, snapshotTree } from "./open-git.ts";
+import { type FabricBlocks, followUpPrompt, type PhasePrompt, parseFabricBlock, phasePrompt } from "./phase-prompt.ts";
+import type { End } from "./record-changes.ts";
+import {
+  describeFailure,
+  holdPhase,
+  isOurs,
+  ownedRecord,
+  readCounts,
+  recordEnd,
+  recordFailure,
+  recordStart,
+} from "./record-phase.ts";
+import { dollars, spentOn } from "./spending.ts";
+import { type VerifiedEnd, verifyWork, type Work } from "./verify-work.ts";
 
 /** Runs a phase until its end is in the record and in the schedule, unless another machine was faster. */
 export async function runPhase(phase: Phase, application: Application): Promise<void> {
@@ -37,6 +48,16 @@ export async function runPhase(phase: Phase, application: Application): Promise<
     return schedule.hold(phase.id);
   }
   return startPhase(phase, { ...prepared, last: runOf(claimed, phase.id) }, application);
+}
+
+/** Starts the next attempt of a phase that belongs to this run. */
+async function tryAgain(phase: Phase, application: Application): Promise<void> {
+  const current = (await application.record.read())!;
+  const prepared = await preparePhase(phase, current, application);
+  if (prepared === "done") return;
+  if (typeof prepared === "string") return holdPhase(phase, prepared, application);
+  if (application.stop.signal.aborted) return application.schedule.hold(phase.id);
+  return startPhase(phase, { ...prepared, last: runOf(current, phase.id) }, application);
 }
 
 /** Claims a phase. Returns undefined if another run has claimed it or has already run it. Every write stores the whole
@@ -55,16 +76,13 @@ async function claimPhase({ id }: Phase, { record, own }: Application): Promise<
   return isClaimed ? after : undefined;
 }
 
-/** Returns the record in which the phase belongs to this run, or undefined if it belongs to another one. */
-function ownedRecord(current: NebulaRecord, id: string, own: OwnRun): NebulaRecord | undefined {
-  const record = own.remote === undefined ? claimedRecord(current, id, own.id) : current;
-  return runOf(record, id)?.claimedBy === own.id ? record : undefined;
-}
-
 interface Prepared {
   readonly folder: string;
   readonly scopeState: PhaseRun["scopeState"];
+  readonly base: string | undefined;
   readonly prompt: PhasePrompt;
+  /** The session that goes on. Absent if the agent begins with the whole task. */
+  readonly session: PhaseRun["session"];
 }
 
 /** Composes the prompt of a phase and opens its folder. Returns a sentence if the remote cannot be reached, and `done` if
@@ -83,8 +101,16 @@ async function preparePhase(phase: Phase, before: NebulaRecord, application: App
       await recordCompleted(phase, { outcome: "completed", answer, seconds: 0 }, application);
       return "done";
     }
-    const opened = await openFolder(phase, last, application);
-    return { ...opened, prompt: await phasePrompt(phase, before, application.sourcesOf(phase)) };
+    const { isNew, ...opened } = await openFolder(phase, last, application);
+    const shared = application.sourcesOf(phase);
+    // A session is on the machine of its attempt, and knows the files of its folder.
+    const isHere = last?.machine?.id === own.machine.id && last.agent === options.agent && !isNew;
+    const session = isHere && last.feedback !== undefined ? last.session : undefined;
+    const prompt =
+      session === undefined
+        ? await phasePrompt(phase, before, shared, last?.feedback)
+        : followUpPrompt(last?.feedback ?? "", shared.counter);
+    return { ...opened, prompt, session };
   } catch (error) {
     if (own.remote === undefined) throw error;
     return messageOf(error);
@@ -93,7 +119,7 @@ async function preparePhase(phase: Phase, before: NebulaRecord, application: App
 
 async function startPhase(
   phase: Phase,
-  { prompt, folder, scopeState, last }: Prepared & { readonly last: PhaseRun | undefined },
+  { prompt, folder, scopeState, base, session, last }: Prepared & { readonly last: PhaseRun | undefined },
   application: Application,
 ): Promise<void> {
   const { onEvent, attempts, stop, options, own, watched, sources } = application;
@@ -103,6 +129,8 @@ async function startPhase(
     promptTokens: prompt.tokens,
     attemptFolder,
     scopeState,
+    base,
+    session,
     agent: options.agent,
     model,
     claimedBy: own.id,
@@ -119,7 +147,7 @@ async function startPhase(
     overflow: prompt.overflow,
   });
   const agent = startAgent({
-    command: options.command(phase, { budgetUsd, folder }),
+    command: options.command(phase, { budgetUsd, folder, session: session?.id }),
     prompt: prompt.text,
     folder: attemptFolder,
     cwd: folder,
@@ -132,9 +160,11 @@ async function startPhase(
       ...(model !== undefined && { PLIMSOLL_MODEL: model }),
       ...attempts.environment(attemptFolder),
     },
+    repeats: options.agent === undefined ? undefined : agentPresets[options.agent]?.repeats,
     timeoutMs: options.timeoutMs,
     maxOutputBytes: options.maxOutputBytes,
     signal: AbortSignal.any([stop.signal, watched.signalOf(phase.id)]),
+    onOutput: createTelling(phase, options.agent, onEvent),
   });
   const isOld = last?.attemptFolder !== undefined && (last.machine === undefined || last.machine.id === own.machine.id);
   await Promise.all([
@@ -143,94 +173,96 @@ async function startPhase(
   ]);
 }
 
-/** Opens the folder of a phase. `scopeState` describes the files of its scope before the first attempt in this folder:
- *  a later attempt may finish what a killed one began, so it is compared with that state, too. */
+/** Opens the folder of a phase. `scopeState` describes the files of its scope before the first attempt in this folder,
+ *  and `base` all files: a later attempt may finish what a killed one began, so it is compared with that state, too. */
 async function openFolder(
   phase: Phase,
   last: PhaseRun | undefined,
   application: Application,
-): Promise<Omit<Prepared, "prompt">> {
-  const { worktrees, bases, options, stop } = application;
+): Promise<Pick<Prepared, "folder" | "scopeState" | "base"> & { readonly isNew: boolean }> {
+  const { worktrees, options } = application;
   const { scope } = phase;
   const folder = findFolder(phase, application);
-  const isWatched = phase.gate === "review" || phase.gate === "watch";
   // A worktree on this machine is then not from the last attempt, so it is removed.
   const isElsewhere = last?.machine !== undefined && last.machine.id !== application.own.machine.id;
   if (isElsewhere || !last?.attempts) await worktrees?.close(phase);
   const opened = await worktrees?.open(phase);
-  if (opened !== undefined) bases.set(phase.id, opened.base);
-  else if (isWatched) bases.set(phase.id, await readHead(folder, options.env, stop.signal));
-  if (scope.length === 0) return { folder, scopeState: undefined };
-  const known = opened?.isNew ? undefined : last?.scopeState;
-  const isSame = known?.scope.join("\n") === scope.join("\n") && known.folder === folder;
-  return { folder, scopeState: isSame ? known : { scope, folder, hash: await readScopeState(folder, scope) } };
+  const isNew = opened?.isNew ?? isElsewhere;
+  const isLooked = scope.length > 0 || phase.gate !== "trust" || phase.reviewer !== undefined;
+  const known = isNew ? undefined : last;
+  const base = opened?.base ?? known?.base ?? (isLooked ? await snapshotTree(folder, options.env) : undefined);
+  if (scope.length === 0) return { folder, scopeState: undefined, base, isNew };
+  const state = known?.scopeState;
+  const isSame = state?.scope.join("\n") === scope.join("\n") && state.folder === folder;
+  const scopeState = isSame ? state : { scope, folder, hash: await readScopeState(folder, scope) };
+  return { folder, scopeState, base, isNew };
 }
 
 function findFolder(phase: Phase, { worktrees, options }: Application): string {
   return worktrees?.folderOf(phase) ?? options.cwd;
 }
 
-/** Returns the commit that is checked out, or undefined outside of a repository. */
-async function readHead(root: string, env: Environment, signal: AbortSignal): Promise<string | undefined> {
-  const git = await readGit({ root, env, signal }, ["rev-parse", "--verify", "--quiet", "HEAD"]);
-  if ("refused" in git) return undefined;
-  let text = "";
-  for await (const chunk of git.output) text += chunk.toString("latin1");
-  return (await git.end).code === 0 ? text.trim() : undefined;
-}
-
-/** Records that an attempt runs, unless its limits leave no money for it. */
-async function recordStart(
-  phase: Phase,
-  start: Start,
-  application: Application,
-): Promise<{ readonly after: NebulaRecord } & Grant> {
-  const limits = { nebula: application.sources.nebula, maxWorkers: application.options.maxWorkers };
-  let grant: Grant = {};
-  const { after, isOurs } = await changeRecord(phase, application, (current) => {
-    grant = grantFor(phase, current, limits);
-    if (grant.refusal !== undefined) return { record: current };
-    return startedRecord(current, phase, { ...start, budgetUsd: grant.budgetUsd });
-  });
-  return { after, ...grant, ...(!isOurs && { refusal: "another machine has taken it over" }) };
-}
-
-/** Leaves a phase waiting and says why. */
-async function holdPhase(phase: Phase, error: string, application: Application): Promise<void> {
-  const { record, schedule, onEvent, own } = application;
-  await record.change((current) => {
-    const owned = ownedRecord(current, phase.id, own);
-    if (owned === undefined) return current;
-    const { claimedBy: _, ...held } = runOf(owned, phase.id)!;
-    return { ...current, phases: { ...current.phases, [phase.id]: { ...held, error } } };
-  });
-  schedule.hold(phase.id);
-  onEvent({ event: "notice", phase: phase.id, message: `not started: ${error}` });
-}
-
 /** An agent with the folder of its attempt, if that is known. */
 type FollowedAgent = AgentRun & { readonly attemptFolder?: string | undefined };
 
 async function followPhase(phase: Phase, agent: FollowedAgent, application: Application): Promise<void> {
-  const { end, isOurs } = await settleEnd(phase, agent, application);
+  const { isOurs, run, ...work } = await settleEnd(phase, agent, application);
   if (!isOurs) return giveUp(phase, application);
-  if (end.outcome === "completed") {
-    const { sources, options, onEvent, bases } = application;
-    await writeAnswer(options.store, { key: sources.key, phase: phase.id }, end.answer);
-    if (phase.gate === "watch")
-      onEvent({ event: "shown", phase: phase.id, folder: findFolder(phase, application), base: bases.get(phase.id) });
-    return acceptPhase(phase, end, application);
+  const couldNotContinue = run?.session !== undefined && work.end.outcome === "failed" && work.end.usage === undefined;
+  if (couldNotContinue && !application.stop.signal.aborted) {
+    const why = `its session could not go on, so the agent begins with the whole task: ${work.end.error ?? ""}`;
+    application.onEvent({ event: "notice", phase: phase.id, message: why });
+    return continuePhase(phase, { ...work.end, session: null }, application);
   }
-  if (end.outcome !== "interrupted") return recordFailure(phase, { ...end, error: describeFailure(end) }, application);
-  // An interrupted phase waits for the next run.
-  await recordEnd(phase, { ...end, state: "waiting" }, application);
-  return application.schedule.hold(phase.id);
+  const signal = application.stop.signal;
+  const { session: id, totals, ...end } = await verifyWork(phase, { ...work, run, signal }, application);
+  const session = id === undefined ? undefined : { id, ...totals };
+  return endAttempt(phase, { ...end, ...(session !== undefined && { session }) }, application);
 }
 
-/** Whether the phase still belongs to this run. */
-async function isOurs({ id }: Phase, { record, own }: Application): Promise<boolean> {
+type AttemptEnd = Omit<VerifiedEnd, "session" | "totals" | "feedback"> & Pick<End, "session" | "feedback">;
+
+/** Accepts the work of an attempt, or tells the agent what is wrong, as often as the phase allows. */
+async function endAttempt(phase: Phase, end: AttemptEnd, application: Application): Promise<void> {
+  const { sources, options, onEvent, record } = application;
+  if (end.outcome === "completed") {
+    await writeAnswer(options.store, { key: sources.key, phase: phase.id }, end.answer);
+    if (phase.gate === "watch") {
+      const { base } = runOf((await record.read())!, phase.id) ?? {};
+      onEvent({ event: "shown", phase: phase.id, folder: findFolder(phase, application), base });
+    }
+    return acceptPhase(phase, end, application);
+  }
+  if (end.outcome === "interrupted") {
+    // An interrupted phase waits for the next run.
+    await recordEnd(phase, { ...end, state: "waiting" }, application);
+    return application.schedule.hold(phase.id);
+  }
+  if (end.feedback) return refuseWork(phase, end, application);
+  const outcome = end.verdict ?? end.outcome;
+  return recordFailure(phase, { ...end, outcome, error: describeFailure(end) }, application);
+}
+
+/** Starts another attempt that is told what is wrong, or fails the phase if it had all of its attempts. */
+async function refuseWork(phase: Phase, end: AttemptEnd, application: Application): Promise<void> {
+  const { record, own } = application;
   const current = await record.read();
-  return current !== undefined && runOf(current, id)?.claimedBy === own.id;
+  const { cycles = 1 } = (current && ownedRecord(current, phase.id, own) && runOf(current, phase.id)) ?? {};
+  const most = phase.maxReviewCycles || defaultCycles;
+  if (cycles < most) return continuePhase(phase, end, application);
+  const tried = most === 1 ? "" : ` It had ${most} attempts (max_review_cycles); --resume gives it more.`;
+  const error = `${end.error}${end.error?.includes("\n") ? "\n" : ""}${tried}`;
+  return recordFailure(phase, { ...end, outcome: end.verdict ?? end.outcome, error }, application);
+}
+
+/** Attempts of a phase that does not say how many it may have. */
+const defaultCycles = 3;
+
+async function continuePhase(phase: Phase, end: AttemptEnd, application: Application): Promise<void> {
+  const outcome = end.verdict ?? end.outcome;
+  const next = { ...end, outcome, state: "waiting" as const, isContinued: true };
+  const isRecorded = await recordEnd(phase, next, application);
+  return isRecorded ? tryAgain(phase, application) : giveUp(phase, application);
 }
 
 /** Drops what was done here for a phase that another machine has taken over. */
@@ -247,7 +279,7 @@ async function settleEnd(
   phase: Phase,
   agent: FollowedAgent,
   application: Application,
-): Promise<{ readonly end: AgentEnd; readonly isOurs: boolean }> {
+): Promise<Omit<Work, "signal"> & { readonly isOurs: boolean }> {
   const { record, options, attempts, own } = application;
   const end = await agent.end;
   if (agent.attemptFolder !== undefined) await attempts.endLeftovers(agent.attemptFolder);
@@ -256,15 +288,14 @@ async function settleEnd(
   const { scope, hash, folder = findFolder(phase, application) } = run?.scopeState ?? {};
   const isUnchanged = scope !== undefined && (await readScopeState(folder, scope)) === hash;
   const { prices } = options;
-  const unchangedScope = isUnchanged ? scope : undefined;
-  const judged = judgeEnd(end, { agent: run?.agent, model: run?.model, prices, unchangedScope });
+  const judged = judgeEnd(end, { agent: run?.agent, model: run?.model, prices, before: run?.session });
+  const work = { end: judged, run, folder, isUnchanged, isOurs: run?.claimedBy === own.id };
   const spent = spentOn(run) + (judged.costUsd ?? 0);
-  const isOurs = run?.claimedBy === own.id;
   const isCheap = spent <= (phase.maxBudgetUsd ?? Number.POSITIVE_INFINITY);
-  if (judged.outcome !== "completed" || isCheap) return { end: judged, isOurs };
+  if (judged.outcome !== "completed" || isCheap || isUnchanged) return work;
   const error = `The phase cost ${dollars(spent)}, more than its limit of ${dollars(phase.maxBudgetUsd!)}.`;
   const hint = "Raise max_budget_usd and use --resume.";
-  return { end: { ...judged, outcome: "over_budget", error, hint }, isOurs };
+  return { ...work, end: { ...judged, outcome: "over_budget", error, hint } };
 }
 
 /** Waits for an agent of the last run. If it failed while no run was watching, its phase runs again. */
@@ -279,32 +310,50 @@ export async function followAdopted(phase: Phase, agent: AdoptedAgent, applicati
   const followed = { ...agent, attemptFolder };
   if (!wasMissed || end.outcome === "completed") return followPhase(phase, followed, application);
   const { end: missed } = await settleEnd(phase, followed, application);
-  await recordEnd(phase, { ...missed, state: "waiting" }, application);
+  const { session: _, ...ended } = missed;
+  await recordEnd(phase, { ...ended, state: "waiting" }, application);
   schedule.again(phase.id);
 }
 
-/** Asks about finished work that nobody had approved when the last run ended. */
+/** Asks about finished work that nobody had approved when the last run ended, or merges work that could not be merged
+ *  then and that a person may have merged since. */
 export async function reviewAgain(phase: Phase, application: Application): Promise<void> {
   const { options, sources, record } = application;
   const answer = (await readAnswer(options.store, { key: sources.key, phase: phase.id })) ?? "";
-  const { seconds = 0, history } = runOf((await record.read())!, phase.id) ?? {};
-  const { usage, costUsd } = history?.at(-1) ?? {};
-  return acceptPhase(phase, { outcome: "completed", answer, seconds, usage, costUsd }, application);
+  const { seconds = 0, history, awaits, session } = runOf((await record.read())!, phase.id) ?? {};
+  const { usage, costUsd, checks } = history?.at(-1) ?? {};
+  const end = { outcome: "completed" as const, answer, seconds, usage, costUsd, checks, session };
+  return awaits === "merge" ? recordCompleted(phase, end, application) : acceptPhase(phase, end, application);
 }
 
-type Answered = Pick<AgentEnd, "outcome" | "seconds" | "usage" | "costUsd" | "answer">;
+type Answered = Pick<AttemptEnd, "outcome" | "seconds" | "usage" | "costUsd" | "answer" | "checks" | "session">;
 
-/** Completes a phase, after a person has approved its work if its gate is `review`. */
+/** Completes a phase, after a person has approved its work if its gate asks for that. */
 async function acceptPhase(phase: Phase, end: Answered, application: Application): Promise<void> {
-  const { options, schedule, onEvent, bases } = application;
+  const { options, schedule, onEvent, record, worktrees } = application;
   const { id, gate } = phase;
-  const work = { folder: findFolder(phase, application), base: bases.get(id), answer: end.answer };
-  if (gate !== "review") return recordCompleted(phase, end, application);
+  if (gate !== "review" && gate !== "approve") return recordCompleted(phase, end, application);
   // Recorded first: a kill during the question must not run the phase again.
   await recordEnd(phase, { ...end, state: "waiting", awaits: "review" }, application);
-  if (await options.approve(phase, work)) return recordCompleted(phase, end, application);
-  onEvent({ event: "held", phase: id, gate });
-  schedule.hold(id);
+  const { base } = runOf((await record.read())!, id) ?? {};
+  const answer = await options.approve(phase, { folder: findFolder(phase, application), base, answer: end.answer });
+  if (answer === true) return recordCompleted(phase, end, application);
+  if (answer === false) {
+    onEvent({ event: "held", phase: id, gate });
+    return schedule.hold(id);
+  }
+  const again = { ...end, stderr: "", code: 0, outcome: "failed" as const, verdict: "rejected" };
+  if (answer.action === "skip")
+    return recordFailure(phase, { ...end, outcome: "skipped", error: "A person has skipped it." }, application);
+  if (answer.action === "retry") {
+    await worktrees?.close(phase);
+    const error = "A person asks for another try.";
+    return continuePhase(phase, { ...again, error, session: null, feedback: null }, application);
+  }
+  const { words } = answer;
+  const error = `A person says no: ${words}`;
+  const feedback = `A person has looked at your work and says no:\n\n${words}\n\nChange your work accordingly.`;
+  return refuseWork(phase, { ...again, error, feedback }, application);
 }
 
 /** Records the reports of a completed phase. */
@@ -313,7 +362,7 @@ async function recordCompleted(phase: Phase, end: Answered, application: Applica
   const refusal = await keepWork(phase, application);
   if (refusal !== undefined) {
     if (!(await isOurs(phase, application))) return giveUp(phase, application);
-    return recordFailure(phase, { ...end, outcome: "failed", error: refusal }, application);
+    return refuseMerge(phase, { ...end, outcome: "failed", code: 0, stderr: "", error: refusal }, application);
   }
   const blocks = await parseFabricBlock(end.answer);
   const report = noteProblems(blocks, phase.id);
@@ -335,6 +384,19 @@ async function recordCompleted(phase: Phase, end: Answered, application: Applica
     }),
   ];
   for (const message of notices) onEvent({ event: "notice", phase: phase.id, message });
+}
+
+/** Lets the agent resolve a conflict with the work of others, or a person if that is not possible. */
+async function refuseMerge(phase: Phase, end: AttemptEnd, application: Application): Promise<void> {
+  const { cycles = 1 } = runOf((await application.record.read())!, phase.id) ?? {};
+  const canTry = cycles < (phase.maxReviewCycles || defaultCycles) && application.options.allow(phase) !== "read";
+  const taken = canTry ? await application.worktrees?.takeIn(phase).catch(() => undefined) : undefined;
+  if (taken === undefined) {
+    const awaits = application.worktrees === undefined ? undefined : ("merge" as const);
+    return recordFailure(phase, { ...end, outcome: "conflict", awaits }, application);
+  }
+  const feedback = `Other work has been merged meanwhile, and it conflicts with yours. It is now in your folder.\n\nConflict in: ${taken.join(", ")}\n\nEdit each of these files so that both changes have their effect, and remove the marks (<<<<<<<, =======, >>>>>>>). Use no git commands.`;
+  return continuePhase(phase, { ...end, verdict: "conflict", feedback }, application);
 }
 
 /** Merges or commits the work of a phase. Returns a sentence if that is not possible. */
@@ -388,72 +450,20 @@ function findUnknownIds(
   ];
 }
 
-async function recordFailure(phase: Phase, failure: Omit<Ended, "state">, application: Application): Promise<void> {
-  const { schedule, onEvent } = application;
-  const blocked = schedule.end(phase.id, "failed");
-  await recordEnd(phase, { ...failure, state: "failed", blocked }, application);
-  for (const each of blocked) onEvent({ event: "blocked", phase: each, by: phase.id });
-}
-
-/** Describes a failure with the last 5 lines of output. */
-function describeFailure({ error = "The agent failed.", hint, stderr, answer }: AgentEnd): string {
-  // The agent ended by itself, so its last output is not about the failure.
-  if (hint !== undefined) return `${error} ${hint}`;
-  const output = { stderr, stdout: answer };
-  const stream = findSpokenStream(output);
-  if (stream === undefined) return error;
-  return `${error}\n${output[stream].trimEnd().split("\n").slice(-5).join("\n").slice(-1_000)}`;
-}
-
-type Ended = Omit<End, "date"> & { readonly state: "completed" | "failed" | "waiting" };
-
-/** Records the end of a phase, and reports it. Returns false, and does neither, if another run has taken the phase. */
-async function recordEnd(phase: Phase, end: Ended, application: Application): Promise<boolean> {
-  const date = new Date().toISOString().slice(0, 10);
-  const change = (current: NebulaRecord) => endedRecord(current, phase, { ...end, date });
-  const { after, isOurs } = await changeRecord(phase, application, change);
-  if (!isOurs) return false;
-  // A person is asked about the work next.
-  if (end.awaits !== undefined) return true;
-  const { state, seconds, error, usage, costUsd } = end;
-  const { outcome, attemptFolder, promptTokens = 0 } = runOf(after, phase.id) ?? {};
-  const { options, sources, onEvent } = application;
-  const place = { ...options, directory: sources.nebula.directory };
-  onEvent({
-    event: "ended",
-    phase: phase.id,
-    state,
-    ...(outcome !== undefined && { outcome }),
-    seconds,
-    promptTokens,
-    ...(usage !== undefined && { usage }),
-    ...(costUsd !== undefined && { costUsd }),
-    error,
-    ...(state === "failed" && findOutputFile(attemptFolder, place)),
-  });
-  return true;
-}
-
-/** Changes the record in one step if the phase still belongs to this run, and reports what did not fit into the
- *  fabric. Otherwise changes nothing, and `isOurs` is false. */
-async function changeRecord(
-  phase: Phase,
-  { record, onEvent, own }: Application,
-  change: (current: NebulaRecord) => ChangedRecord,
-): Promise<{ readonly after: NebulaRecord; readonly isOurs: boolean }> {
-  let [isOurs, omitted]: [boolean, string?] = [false];
-  const after = await record.change((current) => {
-    const owned = ownedRecord(current, phase.id, own);
-    isOurs = owned !== undefined;
-    const changed = owned === undefined ? { record: current } : change(owned);
-    omitted = changed.omitted;
-    return changed.record;
-  });
-  if (omitted !== undefined) onEvent({ event: "notice", phase: phase.id, message: omitted });
-  return { after, isOurs };
-}
-
-function readCounts(record: NebulaRecord, id: string): { attempt: number; promptTokens: number } {
-  const { attempts = 0, promptTokens = 0 } = runOf(record, id) ?? {};
-  return { attempt: attempts, promptTokens };
+/** Returns a function that reads the events of an agent and reports what it does. Undefined for other agents. */
+function createTelling(
+  { id }: Phase,
+  agent: string | undefined,
+  onEvent: Application["onEvent"],
+): AgentLimits["onOutput"] {
+  const preset = agent === undefined ? undefined : agentPresets[agent];
+  if (preset === undefined) return undefined;
+  const reader = createEventReader(preset.prints);
+  const decoders = { stdout: new StringDecoder("utf8"), stderr: new StringDecoder("utf8") };
+  return (name, chunk) => {
+    const lines = reader.read(name, decoders[name].write(chunk));
+    const { usage, costUsd } = reader.report() ?? {};
+    const facts = { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) };
+    for (const line of lines) onEvent({ event: "doing", phase: id, ...line, ...facts });
+  };
 }

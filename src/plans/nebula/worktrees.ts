@@ -30,6 +30,9 @@ export interface Worktrees {
   /** Commits what the phase left and merges it. Returns a sentence if that is not possible. Doing it twice does no
    *  harm. */
   merge(phase: Phase, work: Omit<SharedWork, "commit">): Promise<string | undefined>;
+  /** Brings the branch into the worktree of a phase whose work conflicts with it. Returns the files with the conflict,
+   *  which is marked in their texts. Undefined if that is not possible. */
+  takeIn(phase: Phase): Promise<readonly string[] | undefined>;
   /** Makes sure that a lost attempt of another machine can no longer be merged. Returns whether it was merged before. */
   takeOver(phase: Phase, lost: LostAttempt): Promise<boolean>;
   /** Removes the worktree of a phase. */
@@ -84,7 +87,9 @@ export async function openWorktrees({ name }: Pick<Nebula, "name">, options: Wor
           for (const each of copy) await copyIgnored(each, { git, from: toplevel, to: path, notice: options.notice });
         }
         openFolder(await followLinks(join(path, prefix)), { root: await followLinks(path), mode: 0o777 })?.close();
-        return { base: (await own.run("merge-base", "HEAD", from)).trim(), isNew: !isThere };
+        // In the middle of a merge, the work is compared with what is merged.
+        const merging = isThere ? await own.commitOf("MERGE_HEAD") : undefined;
+        return { base: merging ?? (await own.run("merge-base", "HEAD", from)).trim(), isNew: !isThere };
       }),
     merge: (phase, work) =>
       alone(async () => {
@@ -96,6 +101,11 @@ export async function openWorktrees({ name }: Pick<Nebula, "name">, options: Wor
         const why = await (shared === undefined ? mergeAlone(phase, commit) : shared.merge(phase, { ...work, commit }));
         if (why === undefined) return undefined;
         return `Its changes could not be merged into ${branch}: ${why}. They are in ${path}, on the branch ${branchOf(phase)}. Merge them by hand and use --resume.`;
+      }),
+    takeIn: (phase) =>
+      alone(async () => {
+        const [own, from] = [openGit(pathOf(phase), env), await base()];
+        return own.mergeWithMarks(from);
       }),
     takeOver: (phase, lost) => alone(async () => (shared === undefined ? false : shared.takeOver(phase, lost))),
     close: (phase) =>

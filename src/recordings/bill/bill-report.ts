@@ -3,7 +3,8 @@
 import { inputCost, type Prices } from "../../core/billing/index.ts";
 import { compareText } from "../../core/text/index.ts";
 import type { Recordings } from "../read-recordings.ts";
-import { type Cause, causes, findLosses, type Loss } from "./find-losses.ts";
+import { type Cause, type Confidence, causes, findLosses, inferredFrom, type Loss } from "./find-losses.ts";
+import { type FixedPrefix, offerKinds, weighPrefix } from "./fixed-prefix.ts";
 import { type BilledSession, billSessions } from "./price-calls.ts";
 import {
   agentNames,
@@ -28,6 +29,8 @@ export interface BillSettings {
   readonly until: number;
   /** A part of the path of the project. */
   readonly project?: string | undefined;
+  /** When Plimsoll trimmed the history of a session, by its id. */
+  readonly trims?: ReadonlyMap<string, readonly number[]> | undefined;
 }
 
 export interface BillReport {
@@ -39,6 +42,11 @@ export interface BillReport {
   readonly total: BillTotals;
   /** Dollars of all input. */
   readonly inputUsd: number;
+  readonly prefix: FixedPrefix;
+  /** Fixed prefix, conversation and output. */
+  readonly parts: readonly BillRow[];
+  /** Calls that report less output than the text of their answers needs, and how much is missing at least. */
+  readonly unreported: { readonly calls: number; readonly tokens: number; readonly usd: number };
   /** The most expensive first. */
   readonly losses: readonly Loss[];
   readonly causes: readonly CauseRow[];
@@ -52,6 +60,8 @@ export interface BillReport {
 export interface CauseRow {
   readonly cause: Cause;
   readonly events: number;
+  /** How many of the events are known how. */
+  readonly known: Readonly<Partial<Record<Confidence, number>>>;
   readonly rewritten: number;
   readonly usd: number;
   /** Of the dollars of all input. */
@@ -83,16 +93,29 @@ export function createBillReport(recordings: Recordings, settings: BillSettings)
   );
   const calls = billedCalls(sessions, ({ call }) => isIn(call.fact.time));
   const inputUsd = calls.reduce((sum, { call: { fact, price } }) => sum + (price ? inputCost(fact, price).usd : 0), 0);
-  const losses = sessions.flatMap((session) => findLosses(session)).filter(({ time }) => isIn(time));
+  const losses = sessions
+    .flatMap((session) => findLosses(session, settings.trims?.get(session.facts.session)))
+    .filter(({ time }) => isIn(time));
+  const lost = new Map(losses.map((loss) => [loss.facts.calls[loss.call]?.id, loss]));
+  const nameCause = ({ fact }: PlacedCall["call"]): string | undefined => {
+    const { cause, confidence } = lost.get(fact.id) ?? {};
+    return confidence === undefined ? cause : `${cause} (${confidence})`;
+  };
   const results = sessions.flatMap((session) => weighResults(session)).filter(({ time }) => isIn(time));
+  const total = sumTotals(calls);
+  const prefix = weighPrefix(sessions, ({ fact }) => isIn(fact.time));
+  const parts = splitCalls(prefix, total, inputUsd);
   return {
     settings,
     recordings,
     sessions,
     calls,
     inputUsd,
-    rows: sumCalls(calls, settings.by),
-    total: sumTotals(calls),
+    prefix,
+    parts,
+    unreported: sumUnreported(calls),
+    rows: settings.by === "part" ? parts : sumCalls(calls, settings.by, nameCause),
+    total,
     losses: losses.sort((left, right) => (right.usd ?? 0) - (left.usd ?? 0) || right.rewritten - left.rewritten),
     causes: causeRows(losses, inputUsd),
     weights: {
@@ -109,13 +132,31 @@ export function createBillReport(recordings: Recordings, settings: BillSettings)
   };
 }
 
+function sumUnreported(calls: readonly PlacedCall[]): BillReport["unreported"] {
+  const sum = { calls: 0, tokens: 0, usd: 0 };
+  for (const { call } of calls) {
+    const { unreported, output } = call.fact;
+    if (unreported === undefined) continue;
+    const tokens = Math.max(0, Math.floor(unreported / mostCharsPerToken) - output);
+    sum.calls++;
+    sum.tokens += tokens;
+    sum.usd += (tokens * (call.price?.output ?? 0)) / 1e6;
+  }
+  return sum;
+}
+
+/** Answers of Claude have about 3 characters for each token, so this gives a lower bound. */
+const mostCharsPerToken = 4;
+
 function causeRows(losses: readonly Loss[], inputUsd: number): readonly CauseRow[] {
   return causes.flatMap((cause) => {
     const own = losses.filter((loss) => loss.cause === cause);
     if (own.length === 0) return [];
     const usd = own.reduce((sum, loss) => sum + (loss.usd ?? 0), 0);
     const rewritten = own.reduce((sum, loss) => sum + loss.rewritten, 0);
-    return { cause, events: own.length, rewritten, usd, share: inputUsd === 0 ? 0 : usd / inputUsd };
+    const known: Partial<Record<Confidence, number>> = {};
+    for (const { confidence } of own) if (confidence !== undefined) known[confidence] = (known[confidence] ?? 0) + 1;
+    return { cause, events: own.length, known, rewritten, usd, share: inputUsd === 0 ? 0 : usd / inputUsd };
   });
 }
 
@@ -163,18 +204,32 @@ export function billJson(report: BillReport): object {
     rows: report.rows.map(({ key, ...totals }) => ({ key, ...totalsJson(totals) })),
     total: totalsJson(report.total),
     inputUsd: round(inputUsd),
-    causes: report.causes.map((row) => ({ ...row, usd: round(row.usd), share: round(row.share) })),
-    losses: report.losses.map(({ facts: { session, project, agent }, cause, time, lost, rewritten, usd, detail }) => ({
-      cause,
-      time: iso(time),
-      agent: agentNames[agent],
-      session,
-      project,
-      lost,
-      rewritten,
-      ...(usd !== undefined && { usd: round(usd) }),
-      detail,
+    ...(report.unreported.calls > 0 && {
+      unreportedOutput: { ...report.unreported, usd: round(report.unreported.usd) },
+    }),
+    // These three add up to the total.
+    spent: Object.fromEntries(report.parts.map(({ key, usd }) => [key, round(usd)])),
+    fixedPrefix: prefixJson(report.prefix),
+    causes: report.causes.map((row) => ({
+      ...row,
+      usd: round(row.usd),
+      share: round(row.share),
+      ...(row.known.inferred !== undefined && inferredFrom[row.cause] && { inferredFrom: inferredFrom[row.cause] }),
     })),
+    losses: report.losses.map(
+      ({ facts: { session, project, agent }, cause, confidence, time, lost, rewritten, usd, detail }) => ({
+        cause,
+        ...(confidence && { confidence }),
+        time: iso(time),
+        agent: agentNames[agent],
+        session,
+        project,
+        lost,
+        rewritten,
+        ...(usd !== undefined && { usd: round(usd) }),
+        detail,
+      }),
+    ),
     heaviest: {
       results: report.weights.results.map(({ facts, tool, file, time, tokens, carried, usd }) => ({
         tool,
@@ -195,6 +250,41 @@ export function billJson(report: BillReport): object {
 }
 
 const maxFiles = 100;
+
+/** Splits all calls: what each request starts with, the rest of the input, and the output. */
+function splitCalls(prefix: FixedPrefix, total: BillTotals, inputUsd: number): readonly BillRow[] {
+  const { calls, unpriced, output, usd } = total;
+  const { read, write5m, write1h, uncached } = prefix.sent;
+  const own = {
+    read: Math.round(read),
+    write5m: Math.round(write5m),
+    write1h: Math.round(write1h),
+    uncached: Math.round(uncached),
+  };
+  const rest = {
+    read: total.read - own.read,
+    write5m: total.write5m - own.write5m,
+    write1h: total.write1h - own.write1h,
+    uncached: total.uncached - own.uncached,
+  };
+  const none = { read: 0, write5m: 0, write1h: 0, uncached: 0, output: 0 };
+  return [
+    { key: "fixed prefix", calls, unpriced, ...none, ...own, usd: prefix.usd },
+    { key: "conversation", calls, unpriced, ...none, ...rest, usd: inputUsd - prefix.usd },
+    { key: "output", calls, unpriced, ...none, output, usd: usd - inputUsd },
+  ];
+}
+
+function prefixJson({ usd, parts, offered, sent: _, ...prefix }: FixedPrefix): object {
+  return {
+    ...prefix,
+    usd: round(usd),
+    parts: parts.map((part) => ({ ...part, usd: round(part.usd) })),
+    offered: Object.fromEntries(
+      offerKinds.map((kind) => [kind, { ...offered[kind], unused: offered[kind].unused.slice(0, maxFiles) }]),
+    ),
+  };
+}
 
 function totalsJson(totals: BillTotals): object {
   return { ...totals, usd: round(totals.usd) };

@@ -5,7 +5,17 @@ import type { Style } from "../../host/index.ts";
 import { type Environment, homeDirectory, renderTable } from "../../host/index.ts";
 import { megabytes } from "../recording-index.ts";
 import type { BillReport, WeightRow } from "./bill-report.ts";
+import { inferredFrom } from "./find-losses.ts";
+import { offerKinds, unrecordedPart } from "./fixed-prefix.ts";
 import { periodOf } from "./sum-calls.ts";
+
+/** A table as it is shown. */
+export interface ReportTable {
+  readonly title: string;
+  readonly header: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  readonly notes: readonly string[];
+}
 
 export interface TextOptions {
   readonly style: Style;
@@ -17,6 +27,7 @@ export function billText(report: BillReport, options: TextOptions): string {
     sumLines(report, options),
     causeLines(report, options),
     lossLines(report, options),
+    prefixLines(report, options),
     weightLines(report, options),
     noteLines(report).map((line) => options.style.dim(line)),
   ];
@@ -67,17 +78,28 @@ function causeLines({ causes, losses, inputUsd }: BillReport, { style }: TextOpt
   return [
     style.bold(`Cache losses: ${countNoun(losses.length, "call")}, ${usdText(usd)} beyond a hit${share}`),
     ...table(
-      ["cause", "events", "written again", "dollars", "of input"],
+      ["cause", "known from", "events", "written again", "dollars", "of input"],
       causes.map((row) => [
         row.cause,
+        describeKnown(row),
         formatNumber(row.events),
         formatNumber(row.rewritten),
         usdText(row.usd),
         percent(row.share),
       ]),
-      { style },
+      { style, left: 2 },
     ),
   ];
+}
+
+/** Says how the losses of a cause are known. A number follows if it is not all of them. */
+export function describeKnown({ cause, events, known }: BillReport["causes"][number]): string {
+  const record = inferredFrom[cause];
+  const kinds = Object.entries(known).map(([kind, count]) => {
+    const how = kind === "inferred" && record ? `inferred (${record.lost} of ${record.seen})` : kind;
+    return count === events ? how : `${how} ${formatNumber(count)}`;
+  });
+  return kinds.join(", ") || "-";
 }
 
 function percent(share: number): string {
@@ -90,17 +112,61 @@ function lossLines({ losses }: BillReport, { style, env }: TextOptions): string[
   if (losses.length === 0) return [];
   const rows = losses
     .slice(0, maxLosses)
-    .map(({ time, usd, rewritten, cause, facts, detail }) => [
+    .map(({ time, usd, rewritten, cause, confidence = "-", facts, detail }) => [
       stamp(time),
       facts.session.slice(0, 8),
       projectName(facts.project, env),
       cause,
+      confidence,
       detail.length > 60 ? `${detail.slice(0, 59)}…` : detail,
       formatNumber(rewritten),
       usd === undefined ? "-" : usdText(usd),
     ]);
-  const header = ["time", "session", "project", "cause", "what happened", "written again", "dollars"];
-  return [style.bold("The most expensive losses"), ...table(header, rows, { style, left: 5 })];
+  const header = ["time", "session", "project", "cause", "known from", "what happened", "written again", "dollars"];
+  return [style.bold("The most expensive losses"), ...table(header, rows, { style, left: 6 })];
+}
+
+function prefixLines(report: BillReport, { style }: TextOptions): string[] {
+  const found = prefixTable(report);
+  if (found === undefined) return [];
+  const { title, header, rows, notes } = found;
+  return [style.bold(title), ...table(header, rows, { style }), ...notes.map((note) => style.dim(note))];
+}
+
+/** Shows what each request starts with, as a part of all dollars. Returns undefined without dollars. */
+export function prefixTable({ prefix, parts, total }: BillReport): ReportTable | undefined {
+  if (prefix.conversations === 0 || total.usd === 0) return undefined;
+  const spent = parts.map(({ key, usd }) => `${key} ${usdText(usd)}`).join(", ");
+  const held = `${countNoun(prefix.conversations, "conversation")}, ${formatNumber(prefix.tokens)} tokens on average`;
+  return {
+    title: `What every request starts with: ${usdText(prefix.usd)}, ${percent(prefix.usd / total.usd)} of all dollars`,
+    header: ["held by the first call", "sessions", "tokens", "dollars over all calls"],
+    rows: prefix.parts.map(({ name, tokens, sessions, usd }) => [
+      name === unrecordedPart ? `${name} (not in the recording)` : name,
+      formatNumber(sessions),
+      formatNumber(tokens),
+      usdText(usd),
+    ]),
+    notes: [`of all dollars: ${spent} · ${held}`, ...describeOffers(prefix)],
+  };
+}
+
+const shownNames = 8;
+
+/** Says what was offered and never used. */
+function describeOffers({ offered, silent }: BillReport["prefix"]): string[] {
+  const kinds = { tools: "deferred tool", skills: "skill", agents: "agent", servers: "MCP server" } as const;
+  const lines = offerKinds.flatMap((kind) => {
+    const { offered: count, used, unused } = offered[kind];
+    if (count === 0) return [];
+    const names = unused.slice(0, shownNames).map(({ name }) => printable(name));
+    const more = unused.length > shownNames ? ` and ${formatNumber(unused.length - shownNames)} more` : "";
+    const never = names.length === 0 ? "" : `; never used: ${names.join(", ")}${more}`;
+    return [`${countNoun(count, kinds[kind])} offered, ${formatNumber(used)} used${never}`];
+  });
+  const missing =
+    silent > 0 ? [`tools, skills and servers of ${countNoun(silent, "session")}: not in the recording`] : [];
+  return [...lines, ...missing];
 }
 
 export function stamp(time: number): string {
@@ -151,7 +217,7 @@ function weightTable(title: string, rows: readonly WeightRow[], { style }: TextO
   );
 }
 
-function noteLines({ unpriced, recordings, sessions, priceMonths }: BillReport): string[] {
+function noteLines({ unpriced, unreported, recordings, sessions, priceMonths }: BillReport): string[] {
   const { files, bytesRead, damaged } = recordings;
   const without = unpriced.map(({ key, calls, uncached, write5m, write1h, read, output }) => {
     const input = formatNumber(uncached + write5m + write1h + read);
@@ -162,7 +228,16 @@ function noteLines({ unpriced, recordings, sessions, priceMonths }: BillReport):
   const read = bytesRead > 0 ? [`${megabytes(bytesRead)} read`] : ["nothing new to read"];
   const skipped = damaged > 0 ? [`${countNoun(damaged, "damaged line")} skipped`] : [];
   const facts = [countNoun(sessions.length, "session"), countNoun(files, "file"), ...read, ...skipped, ...prices];
-  return [...without, facts.join(" · ")];
+  return [...without, ...describeUnreported(unreported), facts.join(" · ")];
+}
+
+/** Says what the recorded output leaves out. */
+export function describeUnreported({ calls, tokens, usd }: BillReport["unreported"]): string[] {
+  if (calls === 0) return [];
+  const least = `at least ${formatNumber(tokens)} tokens and ${usdText(usd)} more`;
+  return [
+    `output of ${countNoun(calls, "call")} was recorded before it was written: their text alone is ${least}, not in the sums`,
+  ];
 }
 
 /** The table of sums as CSV, which people read in a terminal too. A cell that a spreadsheet would run as a formula starts

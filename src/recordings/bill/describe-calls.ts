@@ -24,7 +24,7 @@ export function describeCall(
   env: Environment,
 ): { readonly json: object; readonly lines: readonly string[] } {
   const { fact, usd } = call;
-  const index = facts.calls.indexOf(fact);
+  const index = facts.calls.findIndex(({ id }) => id === fact.id);
   const loss = report.losses.find((each) => each.facts === facts && each.call === index);
   const isEarlier = (time: number): boolean => time <= fact.time;
   const own = report.calls.filter((each) => each.facts.session === facts.session && isEarlier(each.call.fact.time));
@@ -43,7 +43,15 @@ export function describeCall(
     output,
     usd: usd ?? null,
     sessionUsd: session,
-    ...(loss && { loss: { cause: loss.cause, detail: loss.detail, rewritten: loss.rewritten, usd: loss.usd ?? null } }),
+    ...(loss && {
+      loss: {
+        cause: loss.cause,
+        confidence: loss.confidence,
+        detail: loss.detail,
+        rewritten: loss.rewritten,
+        usd: loss.usd ?? null,
+      },
+    }),
   };
   const cells = [
     stamp(fact.time),

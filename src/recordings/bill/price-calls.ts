@@ -2,7 +2,7 @@
 
 import { type ModelPrice, type Prices, type UsageStep, usdOfStep } from "../../core/billing/index.ts";
 import { createPriceTable } from "../sessions/recorded-usage.ts";
-import type { Agent, CallFact, SessionFacts } from "../sessions/session-facts.ts";
+import type { CallFact, SessionFacts } from "../sessions/session-facts.ts";
 
 /** A session whose calls have prices. */
 export interface BilledSession {
@@ -30,24 +30,40 @@ export function billSessions(sessions: readonly SessionFacts[], prices: Prices =
   return sorted.map(createSessionBiller(prices));
 }
 
-/** Returns a function that bills the sessions it is given in order. */
+/** Returns a function that bills the sessions it is given in order. A later copy of a call may report more of its output,
+ *  if the first was recorded while the answer was streamed. Then the first call gets the larger report. */
 export function createSessionBiller(prices: Prices): (facts: SessionFacts) => BilledSession {
-  const seen = new Map<Agent, Set<string>>();
+  const seen = new Map<string, Writable<BilledCall>>();
   const findPrice = createPriceTable(prices);
+  /** Returns the call of which this one is a copy. Some copies have the id of the message without that of the request. */
+  const findFirst = (id: string, call: BilledCall): Writable<BilledCall> | undefined => {
+    const [message, request] = id.split(" ");
+    const first = seen.get(id) ?? seen.get(request === undefined ? `${message} *` : `${message}`);
+    if (first !== undefined) return first;
+    seen.set(id, call);
+    if (request !== undefined) seen.set(`${message} *`, call);
+    return undefined;
+  };
   return (facts) => {
-    const ids = seen.get(facts.agent) ?? new Set();
-    seen.set(facts.agent, ids);
     const calls = facts.calls.map((fact): BilledCall => {
-      const isCopy = ids.has(fact.id);
-      if (!isCopy) ids.add(fact.id);
       const found = findPrice(fact);
       // A provider's default is a guess.
       const price = found.isDefault ? undefined : found;
-      return { fact, isCopy, total: countInput(fact), price, usd: price && priceCall(fact, price) };
+      const call = { fact, isCopy: false, total: countInput(fact), price, usd: price && priceCall(fact, price) };
+      const first = findFirst(`${facts.agent}:${fact.id}`, call);
+      if (first === undefined) return call;
+      if (call.total + fact.output > first.total + first.fact.output) {
+        const { read, write5m, write1h, uncached, output, unreported } = fact;
+        const reported = { ...first.fact, read, write5m, write1h, uncached, output, unreported };
+        Object.assign(first, { fact: reported, total: call.total, usd: call.usd });
+      }
+      return { ...call, isCopy: true };
     });
     return { facts, calls };
   };
 }
+
+type Writable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
 export function priceCall(fact: CallFact, price: ModelPrice): number {
   const extra = fact.extra?.reduce((sum, step) => sum + usdOfStep(step, price), 0) ?? 0;

@@ -9,6 +9,8 @@ import {
   type ReplaySimulator,
   type Ttl,
 } from "../../core/billing/index.ts";
+import type { ContextError } from "../../core/errors.ts";
+import { problemWithWindow } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import { type PreparedSession, prepareStretches } from "../replay/prepare-session.ts";
 import { type CallReplay, replaySession, type SessionReplay } from "../replay/replay-session.ts";
@@ -29,7 +31,9 @@ export interface RecordedReplay {
   /** The simulated bill of what was sent, divided by the recorded one. */
   readonly fit: number;
   /** Whether all requests leave the reserve free, so that a policy has nothing to trim. */
-  hasRoom(window: number, reserve: number): boolean;
+  isRoomy(window: number, reserve: number): boolean;
+  /** Returns why a window leaves no room for messages, or undefined. */
+  findProblem(window: number, reserve: number): ContextError | undefined;
   /** Replays the session with a policy. The window and all results are in tokens as the provider counts them, and
    *  everything sent as it was costs what was recorded. */
   run(options: RecordedRunOptions): Promise<SessionReplay>;
@@ -43,6 +47,9 @@ export interface RecordedRunOptions
 }
 
 export interface RecordedReplayOptions extends Pick<RecordedRunOptions, "findsInvalid"> {
+  /** The session with the calls that other sessions have too. A fork is fitted from its beginning.
+   *  @default the session itself */
+  readonly whole?: RecordedSession | undefined;
   readonly counter: Counter;
   readonly prices: Prices;
   readonly pause?: (() => Promise<void> | undefined) | undefined;
@@ -68,37 +75,49 @@ export async function prepareRecordedReplay(
   const stretches = [first, ...rest] as const;
   const simulated = stretches.reduce((sum, stretch) => sum + stretch.calls.length, 0);
   if (simulated !== calls.length) return "its requests cannot be matched with its usage";
-  const fit = fitTokens(stretches, calls);
-  if (fit === undefined) return "its messages do not explain its usage";
   const ttl = calls.reduce((sum, { fact }) => sum + fact.write1h - fact.write5m, 0) > 0 ? "1h" : "5m";
-  const simulate = createSimulation({ stretches, calls, fit, ttl, typical, billed, options });
-  const { pause, findsInvalid } = options;
-  const asSent = await simulate({ policy: "none", pause, findsInvalid });
-  const { totals: base } = asSent;
   // As if all calls had the same model, because the simulator has one.
-  const ratio = (base.usd * fit.factor) / calls.reduce((sum, { fact }) => sum + inputCost(fact, price).usd, 0);
-  if (!(Math.abs(ratio - 1) <= maxDifference)) {
-    return `simulated as ${(100 * ratio).toFixed(0)} % of what was recorded`;
+  const recordedUsd = calls.reduce((sum, { fact }) => sum + inputCost(fact, price).usd, 0);
+  const { pause, findsInvalid } = options;
+  const tryFit = async (fit: TokenFit) => {
+    const simulate = createSimulation({ stretches, calls, fit, ttl, typical, billed, options });
+    const asSent = await simulate({ policy: "none", pause, findsInvalid });
+    return { fit, simulate, asSent, ratio: (asSent.totals.usd * fit.factor) / recordedUsd };
+  };
+  const isClose = (tried: Awaited<ReturnType<typeof tryFit>> | undefined): boolean =>
+    tried !== undefined && Math.abs(tried.ratio - 1) <= maxDifference;
+  let best: Awaited<ReturnType<typeof tryFit>> | undefined;
+  for (const fit of listFits(options.whole ?? recorded, { billed, counter, model, stretches, calls })) {
+    if (!isClose(best)) best = await tryFit(fit);
   }
+  if (best === undefined) return "its messages do not explain its usage";
+  const { fit, simulate, asSent, ratio } = best;
+  const { totals: base } = asSent;
+  if (!isClose(best)) return `simulated as ${(100 * ratio).toFixed(0)} % of what was recorded`;
   const cost = calls.reduce((sum, call) => sum + inputCost(call.fact, call.price ?? price).cost, 0);
   const usd = calls.reduce((sum, call) => sum + (call.price ? inputCost(call.fact, call.price).usd : 0), 0);
   const factors = { tokens: fit.factor, cost: cost / base.cost, usd: usd / base.usd };
   const largest = calls.reduce((most, { total }) => Math.max(most, total), 0);
-  const hasRoom = (window: number, reserve: number): boolean => largest + reserve <= window;
+  const isRoomy = (window: number, reserve: number): boolean => largest + reserve <= window;
+  const prefixTokens = Math.round((fit.prefix + first.prefixTokens + first.frameTokens) * fit.factor);
   return {
     model,
     counter: options.counter,
     stretches,
     usd,
     fit: ratio,
-    hasRoom,
-    prefixTokens: Math.round((fit.prefix + first.prefixTokens + first.frameTokens) * fit.factor),
+    isRoomy,
+    prefixTokens,
+    findProblem: (window, reserve) =>
+      isRoomy(window, reserve)
+        ? undefined
+        : problemWithWindow(window, { reserve: Math.min(reserve, window / 2), prefixTokens }),
     async run({ window = noWindow, reserve = 0, ...run }) {
       if (run.policy === "none" && (run.ttl ?? ttl) === ttl) {
         return scaleReplay(withRoom(asSent, countRoom({ window, reserve }, fit)), factors);
       }
       // Counts are not exact, and must not trim what was known to fit.
-      const most = run.policy === "economic" && hasRoom(window, reserve) ? noWindow : window;
+      const most = run.policy === "economic" && isRoomy(window, reserve) ? noWindow : window;
       return scaleReplay(await simulate({ ...run, window: most, reserve }), factors);
     },
   };
@@ -136,20 +155,49 @@ interface TokenFit {
   readonly prefix: number;
 }
 
-/** Fits recorded totals = factor × (prefix + counted tokens) over all calls. */
-function fitTokens(stretches: readonly PreparedSession[], calls: readonly BilledCall[]): TokenFit | undefined {
-  const counted = stretches.flatMap(countRequests);
-  const totals = calls.map(({ total }) => total);
+interface FitContext {
+  readonly billed: BilledSession;
+  readonly counter: Counter;
+  readonly model: string;
+  readonly stretches: readonly PreparedSession[];
+  readonly calls: readonly BilledCall[];
+}
+
+/** Returns the ways to explain the usage, the best first: from the first call of the session, a fork's before the fork;
+ *  then from all of its own calls alike. */
+function listFits(
+  whole: RecordedSession,
+  { billed, counter, model, stretches, calls }: FitContext,
+): readonly TokenFit[] {
+  const all = billed.calls.filter(({ fact }) => fact.chain === 0);
+  const isFork = all.length > calls.length;
+  const complete = isFork ? prepareStretches(whole, { counter, model }) : stretches;
+  const own = [stretches.flatMap(countRequests), calls.map(({ total }) => total)] as const;
+  const counted = isFork ? complete.flatMap(countRequests) : own[0];
+  const fromFirst =
+    counted.length === all.length
+      ? fitTokens(
+          counted,
+          all.map(({ total }) => total),
+          1,
+        )
+      : undefined;
+  return [fromFirst, fitTokens(...own, 1), fitTokens(...own, calls.length)].filter((fit) => fit !== undefined);
+}
+
+/** Fits recorded totals = factor × (prefix + counted tokens) over all calls. The mean of the first calls is exact: the
+ *  first one shows best what requests have besides messages. */
+function fitTokens(counted: readonly number[], totals: readonly number[], exact: number): TokenFit | undefined {
   const mean = (list: readonly number[]): number => list.reduce((sum, each) => sum + each, 0) / list.length;
-  const [meanX, meanY] = [mean(counted), mean(totals)];
-  const over = counted.reduce((sum, x, at) => sum + (x - meanX) * ((totals[at] as number) - meanY), 0);
-  const under = counted.reduce((sum, x) => sum + (x - meanX) ** 2, 0);
+  const [baseX, baseY] = [mean(counted.slice(0, exact)), mean(totals.slice(0, exact))];
+  const over = counted.reduce((sum, x, at) => sum + (x - baseX) * ((totals[at] as number) - baseY), 0);
+  const under = counted.reduce((sum, x) => sum + (x - baseX) ** 2, 0);
   // One call, or calls of one size, show no slope.
   const slope = under > 0 ? over / under : 1;
-  const prefix = slope > 0.2 && slope < 5 ? Math.round(meanY / slope - meanX) : 0;
+  const prefix = slope > 0.2 && slope < 5 ? Math.round(baseY / slope - baseX) : 0;
   // A prefix has no negative size. Without one, the factor alone has to explain the totals: the slope of a few small
   // calls would make all of them too large.
-  const factor = prefix > 0 ? slope : meanY / Math.max(1, meanX);
+  const factor = prefix > 0 ? slope : mean(totals) / Math.max(1, mean(counted));
   return factor > 0 && Number.isFinite(prefix) ? { factor, prefix: Math.max(0, prefix) } : undefined;
 }
 
@@ -174,15 +222,9 @@ interface SimulationContext {
   readonly options: RecordedReplayOptions;
 }
 
-/** Losses that neither the recorded times nor the recorded messages bring about. A client that edits its history does so
- *  with every policy, and not every recording has the edited messages. */
-const outside: ReadonlySet<string> = new Set([
-  "model",
-  "resumed",
-  "history edited",
-  "tools or system changed",
-  "unexplained",
-]);
+/** Losses that the recorded times and messages bring about. All others are lost with every policy: a client that edits its
+ *  history does so anyway, and not every recording has the edited messages. */
+const simulated: ReadonlySet<string> = new Set(["expired", "compaction", "rewound"]);
 
 /** Returns a function that replays the session in counted tokens. It takes the window and the reserve in recorded
  *  ones. */
@@ -192,7 +234,7 @@ function createSimulation({ stretches, calls, fit, ttl, typical, billed, options
     new Set(losses.filter(isWanted).map(({ call }) => billed.calls[call]));
   // A compaction keeps tools and system text. If nothing at all was read, the whole cache was lost.
   const lost = findCalls(
-    ({ cause, call }) => outside.has(cause) || (cause !== "expired" && billed.calls[call]?.fact.read === 0),
+    ({ cause, call }) => !simulated.has(cause) || (cause !== "expired" && billed.calls[call]?.fact.read === 0),
   );
   const expired = findCalls(({ cause }) => cause === "expired");
   /** What other sessions keep in the cache, such as tools and system text, is left after a loss, and before the first

@@ -4,7 +4,18 @@ import type { UsageStep } from "../../core/billing/index.ts";
 import type { Agent, SessionFacts } from "../sessions/session-facts.ts";
 import { type BilledCall, type BilledSession, countInput } from "./price-calls.ts";
 
-export const groupings = ["day", "week", "month", "project", "session", "model", "agent", "tool"] as const;
+export const groupings = [
+  "day",
+  "week",
+  "month",
+  "project",
+  "session",
+  "model",
+  "agent",
+  "tool",
+  "cause",
+  "part",
+] as const;
 export type Grouping = (typeof groupings)[number];
 
 export interface BillTotals {
@@ -45,11 +56,15 @@ export function billedCalls(
   return billed.sort((left, right) => left.call.fact.time - right.call.fact.time);
 }
 
-/** Times are sorted by name, everything else by dollars. */
-export function sumCalls(calls: readonly PlacedCall[], grouping: Grouping): readonly BillRow[] {
+/** Times are sorted by name, everything else by dollars. `causeOf` names the cause if a call lost the cache. */
+export function sumCalls(
+  calls: readonly PlacedCall[],
+  grouping: Grouping,
+  causeOf: (call: BilledCall) => string | undefined = () => undefined,
+): readonly BillRow[] {
   const groups = new Map<string, PlacedCall[]>();
   for (const placed of calls) {
-    const key = chooseKey(placed, grouping);
+    const key = chooseKey(placed, grouping) ?? causeOf(placed.call) ?? "(no loss)";
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [placed]);
     else group.push(placed);
@@ -88,8 +103,11 @@ export const agentNames: Readonly<Record<Agent, string>> = {
   pi: "pi",
 };
 
-function chooseKey({ call: { fact }, facts }: PlacedCall, grouping: Grouping): string {
+function chooseKey({ call: { fact }, facts }: PlacedCall, grouping: Grouping): string | undefined {
   switch (grouping) {
+    case "cause":
+    case "part":
+      return undefined;
     case "project":
       return facts.project || "(unknown)";
     case "session":

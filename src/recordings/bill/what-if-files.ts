@@ -1,5 +1,6 @@
 /** Runs `--what-if` over the files of a report, one session at a time. */
 
+import { inputCost } from "../../core/billing/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import { countNoun, messageOf } from "../../core/text/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
@@ -10,28 +11,53 @@ import { isDatabase, readDatabase, readSessionText } from "../replay/open-sessio
 import { readRecording } from "../sessions/index.ts";
 import { createCopyFinder, type RecordedSession } from "../sessions/recorded-session.ts";
 import type { BillReport } from "./bill-report.ts";
-import { usdText } from "./bill-text.ts";
+import { type ReportTable, usdText } from "./bill-text.ts";
+import { compactionTokens, computeIdleCosts, type IdleCosts, type PauseTotals } from "./idle-costs.ts";
 import { computeWhatIf, type VariantResult, variants } from "./what-if.ts";
 
 interface WhatIfReport {
+  /** The sessions that could be simulated, and those of the report. */
   readonly sessions: number;
-  /** Input dollars that were recorded for these sessions. */
+  readonly allSessions: number;
+  /** Input dollars that were recorded for the simulated sessions, and for all. */
   readonly usd: number;
+  readonly allUsd: number;
   /** The simulated bill of what was sent, divided by the recorded one. */
   readonly fit: number;
-  readonly variants: readonly VariantResult[];
+  /** The largest difference of a session. */
+  readonly worstFit: number;
+  readonly rows: readonly WhatIfRow[];
+  readonly idle: IdleCosts;
   /** Why sessions were left out, and the input dollars of each. */
   readonly leftOut: readonly { readonly session: string; readonly reason: string; readonly usd: number }[];
+}
+
+interface WhatIfRow {
+  readonly name: string;
+  /** How many sessions the row covers, and the input dollars that were recorded for them. */
+  readonly sessions: number;
+  readonly recordedUsd: number;
+  readonly usd: number;
+  /** Absent if nothing is removed that turns could refer to, or if that cannot be simulated. */
+  readonly references?: VariantResult["references"] | undefined;
+  readonly refetches?: number | undefined;
+  readonly calls?: number | undefined;
 }
 
 /** Returns the result for programs and for people. */
 export async function computeWhatIfs(
   report: BillReport,
   { output }: Pick<Caller, "output">,
-): Promise<{ readonly json: object; lines(style: Style): string[] }> {
+): Promise<{
+  readonly json: object;
+  readonly csv: string;
+  readonly table: ReportTable;
+  lines(style: Style): string[];
+}> {
   const databases = createDatabases();
   const found = await simulateAll(report, { output, databases }).finally(databases.close);
-  return { json: createJson(found), lines: (style) => createLines(found, style) };
+  const table = createTable(found);
+  return { json: createJson(found), csv: createCsv(found), table, lines: (style) => createLines(table, style) };
 }
 
 interface Databases {
@@ -65,11 +91,13 @@ async function simulateAll(
   { output, databases }: Pick<Caller, "output"> & Pick<Simulation, "databases">,
 ): Promise<WhatIfReport> {
   const copies = createCopyFinder();
-  const total = { sessions: 0, usd: 0, simulated: 0 };
-  const sums = variants.map(({ name }) => ({ name, usd: 0, found: 0, total: 0, refetches: 0, calls: 0 }));
+  const total = { sessions: 0, usd: 0, simulated: 0, worst: 0 };
+  const sums = variants.map(({ name }) => {
+    return { name, sessions: 0, recordedUsd: 0, usd: 0, found: 0, total: 0, refetches: 0, calls: 0 };
+  });
   const leftOut: { session: string; reason: string; usd: number }[] = [];
   const inRange = new Set(report.calls.map((placed) => placed.facts));
-  const sessions = report.sessions.filter(({ facts }) => inRange.has(facts));
+  const sessions = report.sessions.filter(({ facts, calls }) => inRange.has(facts) && calls.some(isMain));
   let pausedAt = performance.now();
   const pause = (): Promise<void> | undefined => {
     if (performance.now() - pausedAt < 100) return undefined;
@@ -78,18 +106,20 @@ async function simulateAll(
   };
   for (const [index, session] of sessions.entries()) {
     output.progress(`what if: session ${index + 1} of ${sessions.length}`);
-    const own = session.calls.filter(({ isCopy }) => !isCopy);
-    const usd = own.reduce((sum, each) => sum + (each.usd ?? 0), 0);
     const result = await simulate(session, { report, copies, pause, databases });
     if (typeof result === "string") {
-      leftOut.push({ session: session.facts.session, reason: result, usd });
+      leftOut.push({ session: session.facts.session, reason: result, usd: sumInput([session]) });
       continue;
     }
     total.sessions++;
     total.usd += result.usd;
     total.simulated += result.usd * result.fit;
+    total.worst = Math.max(total.worst, Math.abs(result.fit - 1));
     for (const [at, each] of result.variants.entries()) {
+      if (each === undefined) continue;
       const sum = sums[at] as (typeof sums)[number];
+      sum.sessions++;
+      sum.recordedUsd += result.usd;
       sum.usd += each.usd;
       sum.found += each.references.found;
       sum.total += each.references.total;
@@ -97,8 +127,40 @@ async function simulateAll(
       sum.calls += each.calls;
     }
   }
-  const rows = sums.map(({ found, total: all, ...rest }) => ({ ...rest, references: { found, total: all } }));
-  return { sessions: total.sessions, usd: total.usd, fit: total.simulated / total.usd, variants: rows, leftOut };
+  const idle = computeIdleCosts(sessions);
+  const simulated = sums.map(({ found, total: all, ...rest }) => ({ ...rest, references: { found, total: all } }));
+  return {
+    sessions: total.sessions,
+    allSessions: sessions.length,
+    usd: total.usd,
+    allUsd: sumInput(sessions),
+    fit: total.simulated / total.usd,
+    worstFit: total.worst,
+    rows: [...simulated.slice(0, idlePlace), ...describeIdle(idle), ...simulated.slice(idlePlace)],
+    idle,
+    leftOut,
+  };
+}
+
+/** The rows about pauses follow those about lifetimes. */
+const idlePlace = 3;
+
+/** Only the main conversation is simulated. Sub-agents are short. */
+function isMain({ fact, isCopy }: BillReport["calls"][number]["call"]): boolean {
+  return fact.chain === 0 && !isCopy;
+}
+
+function sumInput(sessions: BillReport["sessions"]): number {
+  const calls = sessions.flatMap((session) => session.calls.filter(isMain));
+  return calls.reduce((sum, { fact, price }) => sum + (price ? inputCost(fact, price).usd : 0), 0);
+}
+
+function describeIdle({ sessions, usd, pings, compaction }: IdleCosts): readonly WhatIfRow[] {
+  const covered = { sessions, recordedUsd: usd };
+  return [
+    { ...covered, name: `keep-alive pings, up to ${pings.limit}`, usd: pings.usd },
+    { ...covered, name: `idle compaction from ${compactionTokens / 1000}k`, usd: compaction.usd },
+  ];
 }
 
 async function simulate(
@@ -114,7 +176,7 @@ async function simulate(
       : readRecording(withoutDamage(await readSessionText(file)), { file: file.path });
     const recorded = copies.withoutCopies(read).session;
     const counter = await createCounter("auto", { model: recorded.model });
-    return await computeWhatIf(recorded, session, { counter, prices, reserve, keep, pause });
+    return await computeWhatIf(recorded, session, { whole: read, counter, prices, reserve, keep, pause });
   } catch (error) {
     return messageOf(error);
   }
@@ -146,40 +208,103 @@ function withoutDamage(text: string): string {
     .join("\n");
 }
 
-function createJson({ variants: rows, ...rest }: WhatIfReport): object {
-  const round = (value: number): number => Number(value.toFixed(6));
+function createJson({ rows, idle, ...rest }: WhatIfReport): object {
+  const { pings, compaction, pauses, largePauses } = idle;
   return {
-    sessions: rest.sessions,
+    ...rest,
     usd: round(rest.usd),
+    allUsd: round(rest.allUsd),
     fit: round(rest.fit),
-    variants: rows.map(({ usd, references, ...row }) => ({
+    worstFit: round(rest.worstFit),
+    variants: rows.map(({ usd, recordedUsd, references, ...row }) => ({
       ...row,
+      recordedUsd: round(recordedUsd),
       usd: round(usd),
-      saved: rest.usd === 0 ? 0 : round(1 - usd / rest.usd),
-      recall: references.total === 0 ? null : round(references.found / references.total),
+      saved: recordedUsd === 0 ? 0 : round(1 - usd / recordedUsd),
+      recall: references === undefined || references.total === 0 ? null : round(references.found / references.total),
     })),
+    idle: {
+      pings: { limit: pings.limit, ...roundAll(pauses) },
+      compaction: {
+        compactions: compaction.compactions,
+        savedOnReturn: round(compaction.savedOnReturn),
+        ...roundAll(largePauses),
+      },
+    },
     leftOut: rest.leftOut.map((each) => ({ ...each, usd: round(each.usd) })),
   };
 }
 
-function createLines(report: WhatIfReport, style: Style): string[] {
-  const { sessions, usd, fit, leftOut } = report;
+function round(value: number): number {
+  return Number(value.toFixed(6));
+}
+
+function roundAll({ count, returned, breakEven }: PauseTotals): object {
+  return { pauses: count, returned: round(returned), breakEven: round(breakEven) };
+}
+
+function createCsv({ rows }: WhatIfReport): string {
+  const lines = rows.map(({ name, sessions, recordedUsd, usd, references, refetches = "" }) => {
+    const recall = references === undefined || references.total === 0 ? "" : references.found / references.total;
+    return [`"${name}"`, sessions, round(recordedUsd), round(usd), recall && round(recall), refetches];
+  });
+  return [["with", "sessions", "recorded_usd", "usd", "references_kept", "refetches"], ...lines]
+    .map((line) => `${line.join(",")}\n`)
+    .join("");
+}
+
+function createTable(report: WhatIfReport): ReportTable {
+  const { sessions, allSessions, usd, allUsd, fit, worstFit, leftOut, rows } = report;
   const reasons = new Map<string, number>();
   for (const { reason } of leftOut) {
     const kind = reason.startsWith("simulated as") ? "simulated more than 5 % off what was recorded" : reason;
     reasons.set(kind, (reasons.get(kind) ?? 0) + 1);
   }
-  const left = [...reasons].map(([reason, count]) => style.dim(`left out: ${countNoun(count, "session")}, ${reason}`));
-  if (sessions === 0) return [style.bold("What would have been cheaper: no session could be simulated"), ...left];
-  const rows = report.variants.map(({ name, usd: own, references, refetches, calls }) => [
-    name,
-    usdText(own),
-    `${(100 * (own / usd - 1)).toFixed(1)} %`,
-    references.total === 0 ? "-" : `${((100 * references.found) / references.total).toFixed(1)} %`,
-    calls === 0 ? "-" : ((100 * refetches) / calls).toFixed(1),
-  ]);
-  const header = ["with", "input dollars", "change", "references kept", "re-fetch/100"];
-  const [head = "", ...lines] = renderTable([header, ...rows], ["left", "right", "right", "right", "right"]);
-  const about = `${countNoun(sessions, "session")}, input ${usdText(usd)}, simulated as ${(100 * fit).toFixed(1)} % of it`;
-  return [style.bold(`What would have been cheaper (${about})`), style.dim(head), ...lines, ...left];
+  const left = [...reasons].map(([reason, count]) => `left out: ${countNoun(count, "session")}, ${reason}`);
+  const header = ["with", "sessions", "recorded", "input dollars", "change", "references kept", "re-fetch/100"];
+  const title = "What would have been cheaper";
+  if (sessions === 0) return { title: `${title}: no session could be simulated`, header, rows: [], notes: left };
+  const about = [
+    `${sessions} of ${countNoun(allSessions, "session")}`,
+    `${usdText(usd)} of ${usdText(allUsd)} for input`,
+    `simulated as ${percent(fit)} of it, each within ${percent(worstFit)}`,
+  ];
+  return {
+    title: `${title} (${about.join(", ")})`,
+    header,
+    rows: rows.map(({ name, sessions: own, recordedUsd, usd: now, references, refetches, calls = 0 }) => [
+      name,
+      String(own),
+      usdText(recordedUsd),
+      usdText(now),
+      own === 0 ? "-" : `${(100 * (now / recordedUsd - 1)).toFixed(1)} %`,
+      references === undefined || references.total === 0 ? "-" : percent(references.found / references.total),
+      refetches === undefined || calls === 0 ? "-" : ((100 * refetches) / calls).toFixed(1),
+    ]),
+    notes: [...describePauses(report.idle), ...left],
+  };
+}
+
+function createLines({ title, header, rows, notes }: ReportTable, style: Style): string[] {
+  const alignment = header.map((_, column) => (column === 0 ? ("left" as const) : ("right" as const)));
+  const [head = "", ...lines] = rows.length === 0 ? [] : renderTable([header, ...rows], alignment);
+  const shown = rows.length === 0 ? [] : [style.dim(head), ...lines];
+  return [style.bold(title), ...shown, ...notes.map((note) => style.dim(note))];
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+/** Says from when on pings and compactions pay, and how often this person came back. */
+function describePauses({ pauses, largePauses, compaction }: IdleCosts): string[] {
+  if (pauses.count === 0) return [];
+  const ping = `a ping pays if more than ${percent(pauses.breakEven)} of pauses end within one more lifetime: ${percent(pauses.returned)} of ${countNoun(pauses.count, "pause")} did`;
+  if (largePauses.count === 0) return [ping];
+  const back = `${percent(largePauses.returned)} of ${countNoun(largePauses.count, "pause")} did`;
+  return [
+    ping,
+    `idle compaction pays on return if more than ${percent(largePauses.breakEven)} of pauses end at all: ${back}`,
+    `of what it saves, ${usdText(compaction.savedOnReturn)} are the calls after the pauses; the rest is the smaller context, which forgets`,
+  ];
 }

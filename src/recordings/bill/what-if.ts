@@ -17,12 +17,13 @@ export interface Variant {
 
 export const variants: readonly Variant[] = [
   { name: "as sent", policy: "none" },
+  { name: "5-minute cache", policy: "none", ttl: "5m" },
   { name: "1-hour cache", policy: "none", ttl: "1h" },
-  { name: "economic, 64k", policy: "economic", window: 64_000 },
   { name: "economic, 128k", policy: "economic", window: 128_000 },
   { name: "economic, 200k", policy: "economic", window: 200_000 },
+  { name: "economic, 300k", policy: "economic", window: 300_000 },
   { name: "intake deltas", policy: "none+delta" },
-  { name: "all: 1 h, economic 128k, deltas", policy: "economic+delta", window: 128_000, ttl: "1h" },
+  { name: "economic 200k, deltas", policy: "economic+delta", window: 200_000 },
 ];
 
 export interface WhatIf {
@@ -30,11 +31,11 @@ export interface WhatIf {
   readonly usd: number;
   /** The simulated bill of what was sent, divided by the recorded one. */
   readonly fit: number;
-  readonly variants: readonly VariantResult[];
+  /** One for each variant. Undefined if its window has no room for the messages of this session. */
+  readonly variants: readonly (VariantResult | undefined)[];
 }
 
 export interface VariantResult {
-  readonly name: string;
   /** Input dollars. */
   readonly usd: number;
   /** What turns referred to, and how much of it the requests still had. */
@@ -60,20 +61,20 @@ export async function computeWhatIf(
   const session = await prepareRecordedReplay(recorded, billed, { ...options, findsInvalid });
   if (typeof session === "string") return session;
   const { reserve, keep, pause } = options;
-  const results: VariantResult[] = [];
-  for (const { name, policy, window, ttl } of variants) {
+  const results: (VariantResult | undefined)[] = [];
+  for (const { policy, window, ttl } of variants) {
     const [asSent] = results;
     // A policy that has nothing to trim sends what was sent.
-    if (asSent !== undefined && policy === "economic" && session.hasRoom(window ?? 0, reserve)) {
-      results.push({ ...asSent, name });
-      continue;
+    if (policy === "economic" && session.isRoomy(window ?? 0, reserve)) results.push(asSent);
+    else if (window !== undefined && session.findProblem(window, reserve) !== undefined) results.push(undefined);
+    else {
+      const { totals } = await session.run({ policy, window, reserve, ttl, keep, findsInvalid, pause });
+      const { usd, calls, references } = totals;
+      const sum = (of: "found" | "total"): number =>
+        referenceKinds.reduce((all, kind) => all + references[kind][of], 0);
+      const { refetches } = references;
+      results.push({ usd, calls, refetches, references: { found: sum("found"), total: sum("total") } });
     }
-    const run = { policy, window, reserve, ttl, keep, findsInvalid, pause };
-    const { totals } = await session.run(run);
-    const { usd, calls, references } = totals;
-    const sum = (of: "found" | "total"): number => referenceKinds.reduce((all, kind) => all + references[kind][of], 0);
-    const { refetches } = references;
-    results.push({ name, usd, calls, refetches, references: { found: sum("found"), total: sum("total") } });
   }
   return { usd: session.usd, fit: session.fit, variants: results };
 }

@@ -66,7 +66,7 @@ export function createSessionOpener(settings: OpenSettings, output: Pick<Output,
   const prepare = async ({ recorded, facts }: ReadSession): Promise<OpenedSession | undefined> => {
     for (const record of recorded.usage ?? []) usage.add(record);
     const { session, copied } = copies.withoutCopies(recorded);
-    const asRecorded = await prepareAsRecorded(session, facts && bill(facts), settings);
+    const asRecorded = await prepareAsRecorded(session, facts && bill(facts), { ...settings, whole: recorded });
     const isFitted = typeof asRecorded === "object";
     const prepared = isFitted ? asRecorded.stretches : prepareStretches(session, settings);
     const [first, ...rest] = prepared.filter(({ calls }) => calls.length > 0);
@@ -74,7 +74,8 @@ export function createSessionOpener(settings: OpenSettings, output: Pick<Output,
     for (const sentence of [...recorded.notes, ...describeSession(prepared, copied, problem)]) {
       output.note(`${printable(recorded.file)}: ${printable(sentence)}`);
     }
-    if (first === undefined) return undefined;
+    // With counted tokens, it would cost something else than what was recorded.
+    if (first === undefined || typeof asRecorded === "string") return undefined;
     const opened = { stretches: [first, ...rest] as const, recorded: sumCosts(recorded, settings) };
     return isFitted ? { ...opened, asRecorded } : opened;
   };
@@ -109,7 +110,9 @@ function describeSession(prepared: readonly PreparedSession[], copied: number, p
     ...(copied > 0 ? [`answers that another session has too: ${copied}; they are counted once`] : []),
     ...(mended > 0 ? [`thinking blocks that the provider would refuse: ${mended}; they are left out`] : []),
     ...(isIdle && copied === 0 ? ["has no assistant turn to replay and is left out"] : []),
-    ...(problem !== undefined && !isIdle ? [`is replayed with counted tokens, not as recorded: ${problem}`] : []),
+    ...(problem !== undefined && !isIdle
+      ? [`is left out: ${problem}; --prefix-tokens N replays it with counted tokens`]
+      : []),
   ];
 }
 
@@ -126,11 +129,15 @@ function sumCosts({ usage = [] }: RecordedSession, settings: OpenSettings): Reco
 async function prepareAsRecorded(
   session: RecordedSession,
   billed: BilledSession | undefined,
-  settings: OpenSettings,
+  settings: OpenSettings & { readonly whole: RecordedSession },
 ): Promise<RecordedReplay | string | undefined> {
   if (billed === undefined || billed.calls.length === 0 || settings.prefixTokens !== undefined) return undefined;
   const counter = settings.hasCounter ? settings.counter : await createCounter("auto", { model: session.model });
-  const replay = await prepareRecordedReplay(session, billed, { counter, prices: settings.prices });
+  const replay = await prepareRecordedReplay(session, billed, {
+    counter,
+    prices: settings.prices,
+    whole: settings.whole,
+  });
   if (typeof replay === "string" || settings.model === undefined) return replay;
   return bareModel(settings.model) === bareModel(replay.model) ? replay : undefined;
 }

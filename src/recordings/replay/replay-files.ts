@@ -22,7 +22,7 @@ export interface ReplayReport {
   readonly series: SeriesList["all"];
   /** Number of files and directories that could not be read and were reported. */
   readonly skipped: number;
-  /** Number of sessions without a call, which were reported too. */
+  /** Number of sessions that could not be replayed: without a call, or not as they were billed. They were reported too. */
   readonly idle: number;
 }
 

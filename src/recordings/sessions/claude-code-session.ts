@@ -4,7 +4,7 @@
 
 import { ContextError } from "../../core/errors.ts";
 import type { Fields } from "../../core/text/index.ts";
-import { claudeCodeReader, readModel } from "./claude-code.ts";
+import { claudeCodeReader, readModel, syntheticModel } from "./claude-code.ts";
 import {
   createRequestIndex,
   isResults,
@@ -105,7 +105,9 @@ function chooseLeftOut(fields: Fields, isOwnFile: boolean): LeftOut | undefined 
   if (type !== "user" && type !== "assistant" && !isRendered) return nameLine(type);
   if (fields.isSidechain === true && !isOwnFile) return ["line", "of sub-agents"];
   // Written instead of an answer. The program removes them before the next request.
-  return fields.isApiErrorMessage === true ? ["API error"] : undefined;
+  if (fields.isApiErrorMessage === true) return ["API error"];
+  const { model } = Object(fields.message) as Fields;
+  return model === syntheticModel ? ["answer", "of the program itself"] : undefined;
 }
 
 function readLine(fields: Fields, place: { file: string; line: number }): RequestLine {

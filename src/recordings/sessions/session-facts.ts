@@ -23,6 +23,21 @@ export interface SessionFacts {
   sums?: Readonly<Record<string, object>> | undefined;
   /** Lines that are not JSON. */
   damaged: number;
+  /** What the program offered to the model, as far as it is recorded. */
+  offer?: Offer | undefined;
+}
+
+/** Names that the model could use, and those that it used. */
+export interface Offer {
+  /** The characters of each part of the first request that is recorded. */
+  readonly chars: Record<string, number>;
+  /** Tools whose definitions are loaded when they are searched for. */
+  readonly tools: string[];
+  readonly skills: string[];
+  readonly agents: string[];
+  readonly servers: string[];
+  /** Skills and agents. The results name the tools. */
+  readonly used: string[];
 }
 
 /** One request and what its answer reports. */
@@ -50,10 +65,26 @@ export interface CallFact extends UsageStep {
   readonly extra?: readonly UsageStep[] | undefined;
   /** What made the call cost more than the list price. */
   readonly tariff?: Tariff | undefined;
+  /** Why the provider says that it found no cache entry. */
+  readonly diagnosis?: string | undefined;
+  /** The characters of the answer that can be read, if the reported output is too small for them. */
+  readonly unreported?: number | undefined;
 }
 
-/** `edited`: the request does not start with the previous one. `shape`: tools, system text or settings changed. */
-export type Mark = "compaction" | "rewound" | "resumed" | "edited" | "shape";
+/** `edited`: the request does not start with the previous one. `shape`: tools, system text or settings changed.
+ *  `restart`: the program was started again. `thinking`, `effort`: that setting changed. `tool search`: deferred tools
+ *  were looked up. `blocks`: more than 20 blocks since the previous call, which is how far a provider looks back. */
+export type Mark =
+  | "compaction"
+  | "rewound"
+  | "resumed"
+  | "edited"
+  | "shape"
+  | "restart"
+  | "thinking"
+  | "effort"
+  | "tool search"
+  | "blocks";
 
 /** A tool result: when it was first sent, and how large it is. */
 export interface ResultFact {
@@ -78,7 +109,10 @@ export interface FactsDraft {
   /** The next request of a conversation has this text. */
   input(chain: string, text: TextFact): void;
   /** Reports an answer. Several lines may report the same one. Returns the index of its call. */
-  answer(chain: string, answer: Pick<UsageRecord, "id" | "model" | "time" | "usage">): number;
+  answer(
+    chain: string,
+    answer: Pick<UsageRecord, "id" | "model" | "time" | "usage"> & Pick<CallFact, "diagnosis">,
+  ): number;
   /** Something happens before the next call. `back` names the call whose history it continues. */
   mark(chain: string, mark: Mark, back?: number): void;
   /** The index of the last call, or -1. */
@@ -171,7 +205,7 @@ export function createFactsDraft(facts: SessionFacts, earlier?: DraftState): Fac
 }
 
 function describeCall(
-  { id, model = "unknown", time, usage }: Parameters<FactsDraft["answer"]>[1],
+  { id, model = "unknown", time, usage, diagnosis }: Parameters<FactsDraft["answer"]>[1],
   { number, last, pending }: ChainState,
 ): Omit<CallFact, keyof UsageStep> {
   const { start, marks, back, chars, results } = pending;
@@ -186,6 +220,7 @@ function describeCall(
     marks,
     added: chars,
     ...(back !== undefined && { back }),
+    ...(diagnosis !== undefined && { diagnosis }),
     ...(results.length > 0 && { tool: results.reduce((best, each) => (each.chars > best.chars ? each : best)).tool }),
     // Nearly every answer reports the usual speed and region. They are not kept.
     ...((tariff.speed === "fast" || tariff.inferenceGeo === "us") && { tariff }),

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { completeBudget, findClientLimit } from "./client-limits.ts";
+import { completeBudget, findClientLimit, findToolName } from "./client-limits.ts";
 
 test.each([
   ["codex-mcp-client", { bytes: 11_500 }],
@@ -22,4 +22,15 @@ test("a person's numbers stay, and without a total the client decides how large 
   expect(completeBudget({ total: "unlimited" })).toMatchObject({ perToolCall: 20_000, minPerCall: 2_000 });
   expect(completeBudget({ total: "unlimited", perToolCall: 900 }).perToolCall).toBe(900);
   expect(completeBudget({ total: 100_000 }).perToolCall).toBeUndefined();
+});
+
+test.each([
+  ["claude-code", "mcp__my_files__next_page"],
+  ["codex-mcp-client", "mcp__my_files__next_page"],
+  ["gemini-cli-mcp-client-files", "mcp_my_files_next_page"],
+  ["opencode", "my_files_next_page"],
+  ["somebody", "next_page"],
+])("a tool's name as %s shows it", (client, name) => {
+  expect(findToolName("next_page", client, "my files")).toBe(name);
+  expect(findToolName("next_page", client, undefined)).toBe("next_page");
 });

@@ -19,9 +19,26 @@ const clientLimits: readonly (readonly [name: string, limit: PageLimit])[] = [
 
 /** Returns what a client shows of one result. An unknown client gets short pages, unless a person set their size. */
 export function findClientLimit(name: string | undefined, { perToolCall }: LedgerOptions = {}): PageLimit {
-  const given = name?.toLowerCase().replaceAll(/[\s_]+/g, "-") ?? "";
-  const known = clientLimits.find(([start]) => given.startsWith(start))?.[1];
+  const known = clientLimits.find(([start]) => normalizeName(name).startsWith(start))?.[1];
   return known ?? (perToolCall === undefined ? { tokens: 8_000 } : {});
+}
+
+function normalizeName(client: string | undefined): string {
+  return client?.toLowerCase().replaceAll(/[\s_]+/g, "-") ?? "";
+}
+
+/** How each client shows the name of a server's tool to its model. Seen in the requests of the versions above. */
+const toolNames: readonly (readonly [client: string, show: (server: string, tool: string) => string])[] = [
+  ["codex", (server, tool) => `mcp__${server}__${tool}`],
+  ["gemini-cli", (server, tool) => `mcp_${server}_${tool}`],
+  ["opencode", (server, tool) => `${server}_${tool}`],
+  ["claude-code", (server, tool) => `mcp__${server}__${tool}`],
+];
+
+/** Returns the name of a tool as the model sees it. Without the server's name in the client it is the plain name. */
+export function findToolName(tool: string, client: string | undefined, server: string | undefined): string {
+  const show = toolNames.find(([start]) => normalizeName(client).startsWith(start))?.[1];
+  return server === undefined || show === undefined ? tool : show(server.replaceAll(/[^\w-]/g, "_"), tool);
 }
 
 /** Completes what a person set. Without a total, the client decides how large a page is, and no page is so short that a

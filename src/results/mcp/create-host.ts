@@ -94,8 +94,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
   const clientNames = new AsyncLocalStorage<string | undefined>();
   const stores = new Map<string | undefined, Promise<ServerStore>>();
   const openStoreOf = ({ storeFile: file, upkeep }: ServedPlace): Promise<ServerStore> => {
-    const consequence = "Results are kept in memory until this server ends.";
-    const opening = stores.get(file) ?? openServerStore({ file, consequence, upkeep, log });
+    const opening = stores.get(file) ?? openServerStore({ file, upkeep, log });
     stores.set(file, opening);
     return opening;
   };

@@ -1,6 +1,5 @@
 /** One of several servers behind `mcp wrap`: its greeting, its lists, and the requests that are under way. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { ContextError } from "../../core/errors.ts";
 import { elementsOf, isPlainObject, memberOf, messageOf } from "../../core/text/index.ts";
 import { parseRpcMessages, type RpcMessage, type RpcObject, renderAnswer, replaceAt } from "./rpc-message.ts";
 import type { ServerConnection } from "./server-connection.ts";
@@ -146,13 +145,8 @@ async function run(state: ServerState): Promise<number> {
   state.open();
   const { lines, ended, end } = state.connection;
   if (state.isEnding) end();
-  try {
-    for await (const line of lines) {
-      for (const message of parseRpcMessages(line)) await take(state, message, line);
-    }
-  } catch (error) {
-    if (!(error instanceof ContextError)) throw error;
-    await lose(state, `was ended: ${error.message}`);
+  for await (const line of lines) {
+    for (const message of parseRpcMessages(line)) await take(state, message, line);
   }
   const code = await ended;
   if (state.problem === undefined) await lose(state, `has ended with exit code ${code}`);

@@ -237,16 +237,14 @@ export interface Paging {
   pageLimit(): PageLimit;
   /** Called when a page was sent. */
   gave(page: Delivered): void;
-  /** False if the store cannot be used. */
-  isKept(): boolean;
   /** What the client has to know. Returned once. */
   takeNotice(): string | undefined;
   /** How pages are shown. @default "json" */
   readonly format?: PageFormat | undefined;
   /** Whether the client gets a short preview instead of the first page. */
   isPreviewed?: (() => boolean) | undefined;
-  /** The name of our tool for tokens. */
-  nextPageName(): string;
+  /** Returns the name of one of our tools as the model sees it. */
+  ownName(tool: "next_page" | "recall"): string;
   /** Limits how long a large result waits for the sizes of parallel calls. */
   patience?: (() => Promise<void>) | undefined;
 }
@@ -268,10 +266,7 @@ export interface PagedCall {
 export async function pageResult(message: string, result: RpcObject, { paging, call }: PagedCall): Promise<string> {
   const share = call.share ?? paging.session.beginCall(call.tool);
   try {
-    // Without a store the rest of a paged result would be lost.
-    const isKept = paging.isKept();
-    if (!isKept) share.end();
-    const text = isKept ? await fitResult(message, result, { paging, call, share }) : message;
+    const text = await fitResult(message, result, { paging, call, share });
     const notice = paging.takeNotice();
     return notice === undefined ? text : addNotice(text, notice);
   } catch (error) {
@@ -301,7 +296,7 @@ async function fitResult(
   const preview = paging.isPreviewed?.() === true ? createPreview(result, { itemized, places, paging }) : undefined;
   const page = await deliver(preview && paging.counter.count(preview("k3vbq5zoha", 0)));
   const { envelope, id } = page;
-  if (envelope.status === "error" || !paging.isKept()) return message;
+  if (envelope.status === "error") return message;
   paging.gave(page);
   const text = preview?.(id, envelope.data.total) ?? page.text;
   // Images and other media stay.
@@ -336,8 +331,8 @@ function createPreview(
   return (id, total) => {
     const count = total === undefined ? "" : `${formatNumber(total)} `;
     const size = `${count}${itemsName}, ${formatNumber(Math.ceil(bytes / 1_000))} kB`;
-    const next = `next: ${paging.nextPageName()} token=${id}:offset:0`;
-    const last = `[preview of ${size}; ${next} · search: recall id=${id} pattern=… · id ${id}]`;
+    const next = `next: ${paging.ownName("next_page")} token=${id}:offset:0`;
+    const last = `[preview of ${size}; ${next} · search: ${paging.ownName("recall")} id=${id} pattern=… · id ${id}]`;
     const maxBytes = 2_000;
     const room = maxBytes - Buffer.byteLength([...facts, last].join("\n")) - 2;
     return [...facts, takeHead(items, room), last].filter((line) => line !== "").join("\n");

@@ -42,7 +42,7 @@ async function wrap(toolTokens: Record<string, number> = {}): Promise<Wrapped> {
     budget,
   });
   const log: string[] = [];
-  const kept = { isKept: () => true, takeNotice: () => undefined };
+  const kept = { takeNotice: () => undefined };
   const options = { session, counter, pageLimit: () => ({}), clientIs: () => {}, ...kept };
   const proxy = createLineProxy({ ...options, log: (text) => log.push(text) });
   let id = 0;
@@ -365,7 +365,7 @@ test("if the store fails, results pass unchanged", async () => {
   const store = createMemoryStore();
   const session = await createSession({ counter, store, now: () => 0, budget: { perToolCall } });
   const log: string[] = [];
-  const kept = { isKept: () => true, takeNotice: () => undefined };
+  const kept = { takeNotice: () => undefined };
   const options = { session, counter, pageLimit: () => ({}), clientIs: () => {}, ...kept };
   const { fromClient, fromServer, settled } = createLineProxy({ ...options, log: (text) => log.push(text) });
   await store.close();

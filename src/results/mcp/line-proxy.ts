@@ -28,13 +28,15 @@ export interface LineProxy {
   /** Returns what is sent to the client. A result that is larger than its fair share may wait for other calls. Then
    *  `hold` is called, and later lines may overtake it. */
   fromServer(line: Buffer, hold?: () => void): Promise<string | Buffer>;
-  /** Returns the name of our tool for tokens, which must not be one of the server's names. */
-  nextPageName(): string;
+  /** Returns the name of one of our tools as the model sees it. */
+  ownName: Paging["ownName"];
   /** Resolves when the session has everything that has passed. */
   settled(): Promise<void>;
 }
 
-interface LineProxyOptions extends Omit<Paging, "background" | "gave" | "nextPageName"> {
+interface LineProxyOptions extends Omit<Paging, "background" | "gave" | "ownName"> {
+  /** Returns the name of a tool as the model sees it. @default (tool) => tool */
+  shownName?: ((tool: string) => string) | undefined;
   clientIs(name: string): void;
   log(text: string): void;
   /** Leaves out of results what the client already has. */
@@ -47,7 +49,7 @@ interface LineProxyOptions extends Omit<Paging, "background" | "gave" | "nextPag
 
 export function createLineProxy(options: LineProxyOptions): LineProxy {
   const background = createBackground((error) => options.log(`a result could not be stored: ${messageOf(error)}`));
-  const ownTools = createOwnTools();
+  const ownTools = createOwnTools(options.shownName);
   const ownCalls = createOwnCalls({ ...options, tools: ownTools, background });
   const context = createContextCount({ ...options, background });
   const tasks = createTaskCalls(options);
@@ -115,7 +117,7 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
         return asItCame;
       }
     },
-    nextPageName: ownTools.nextPageName,
+    ownName: ownTools.ownName,
     settled: background.settled,
   };
 }
@@ -297,11 +299,11 @@ export function createBackground(onFailure: (error: unknown) => void): Backgroun
 }
 
 /** The tools that a wrapped server gets in addition, under names that it does not have. */
-function createOwnTools() {
+function createOwnTools(shownName = (tool: string): string => tool) {
   const tools = [nextPageTool, recallPageTool] as const;
   let theirs = new Set<string>();
   const given = new Set<string>();
-  const rename = ({ name }: ToolSchema): string => (theirs.has(name) ? `plimsoll_${name}` : name);
+  const rename = ({ name }: Pick<ToolSchema, "name">): string => (theirs.has(name) ? `plimsoll_${name}` : name);
   return {
     /** Returns which of our tools a call means, if any. */
     find(name: string, args: RpcObject): PageTool<Delivered> | undefined {
@@ -309,7 +311,7 @@ function createOwnTools() {
       if (name === nextPageTool.name && given.has(String(args.token))) return nextPageTool;
       return tools.find((tool) => rename(tool) === name);
     },
-    nextPageName: (): string => rename(nextPageTool),
+    ownName: (name: string): string => shownName(rename({ name })),
     /** A page was sent, so its tokens are ours. */
     gave({ envelope }: Delivered): void {
       if (envelope.status === "error") return;

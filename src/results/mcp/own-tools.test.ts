@@ -16,7 +16,6 @@ async function wrap() {
     counter,
     pageLimit: () => ({}),
     clientIs: () => {},
-    isKept: () => true,
     takeNotice: () => undefined,
   };
   const proxy = createLineProxy({ ...options, log: () => {} });
@@ -30,10 +29,10 @@ async function wrap() {
 }
 
 test("the server's own token goes to the server, even if it looks like ours", async () => {
-  const { exchange, fromClient, nextPageName } = await wrap();
-  expect(nextPageName()).toBe("next_page");
+  const { exchange, fromClient, ownName } = await wrap();
+  expect(ownName("next_page")).toBe("next_page");
   await exchange("tools/list", {}, { tools: [{ name: "next_page", inputSchema: { type: "object" } }] });
-  expect(nextPageName()).toBe("plimsoll_next_page");
+  expect(ownName("next_page")).toBe("plimsoll_next_page");
   await exchange("tools/call", call, textResult("short"));
   for (const token of ["r1:offset:1", "r5:abc"]) {
     const params = { name: "next_page", arguments: { token } };

@@ -103,13 +103,13 @@ const maxOutputBytes = 20_000_000;
 
 /** Runs a program until it ends, and then ends its children. Output and errors go to one file, in their order: a program
  *  that exits before a pipe is read would lose what it wrote last. */
-async function runProgram(
+export async function runProgram(
   [name = "", ...args]: readonly string[],
   options: Omit<CommandPlace, "intake"> & {
     readonly timeoutMs: number;
     readonly signal?: AbortSignal | undefined;
   },
-) {
+): Promise<{ readonly output: string; readonly end: string }> {
   const { root, env, timeoutMs, signal } = options;
   // The system would also look for a name in the root, if PATH has such an entry.
   const program = /[\\/]/.test(name) ? name : await findProgram(name, env);

@@ -1,14 +1,14 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
-import { stat } from "node:fs/promises";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { parse } from "node:path";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
-import { ContextError } from "../../core/errors.ts";
-import { formatNumber } from "../../core/text/index.ts";
-import { changeFile, type Environment, readTextFile } from "../../host/index.ts";
+import {
+  createRequestGuard,
+  limitBody,
+  listenOnLoopback,
+  loopback,
+  type RequestRefusal,
+} from "../../host/processes/loopback-server.ts";
 import { createHost, type HostOptions } from "./create-host.ts";
 import {
   clientInSession,
@@ -20,7 +20,6 @@ import {
 } from "./http-clients.ts";
 import { parseLine } from "./rpc-message.ts";
 
-const address = "127.0.0.1";
 const path = "/mcp";
 
 /** Serves HTTP clients of this machine until the signal comes. Each client has its own session, identified by the id
@@ -39,16 +38,8 @@ export async function serveHttp(
   const host = await createHost(options);
   const library = await import("@modelcontextprotocol/server");
   const handler = library.createMcpHandler(host.factory, { onerror: ({ message }) => log(message) });
-  const names = library.localhostAllowedHostnames();
-  // A page of another site, open in a browser of this machine, can reach this port too. Its Origin reveals it, or after
-  // a DNS rebinding its Host.
-  const isLocal = ({ headers }: IncomingMessage): boolean =>
-    library.validateHostHeader(headers.host, names).ok &&
-    library.validateOriginHeader(headers.origin, library.localhostAllowedOrigins()).ok;
-
   const answering: AnswerOptions = {
-    isLocal,
-    mayAsk: createTokenCheck(token),
+    refuse: createRequestGuard({ token, maxBodyBytes }),
     // A client announces its end with DELETE. The library serves every request separately and has no sessions.
     handle: async (request) => {
       const client = clientInSession(request.headers.get(sessionHeader));
@@ -64,7 +55,7 @@ export async function serveHttp(
       response.destroy();
     });
   });
-  log(`serving on http://${address}:${await listen(server, port)}${path}`);
+  log(`serving on http://${loopback}:${await listenOnLoopback(server, port)}${path}`);
   if (!signal.aborted) await once(signal, "abort");
   await handler.close();
   server.close();
@@ -72,56 +63,27 @@ export async function serveHttp(
   await host.close();
 }
 
-/** Other users of this machine can reach the port too. The comparison always takes the same time. */
-function createTokenCheck(token: string | undefined): (request: IncomingMessage) => boolean {
-  if (token === undefined) return () => true;
-  const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
-  const wanted = digest(token);
-  return ({ headers }) => {
-    const [, given = ""] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? "") ?? [];
-    return timingSafeEqual(digest(given), wanted);
-  };
-}
-
-async function listen(server: Server, port: number): Promise<number> {
-  try {
-    await once(server.listen(port, address), "listening");
-    return (server.address() as AddressInfo).port;
-  } catch (cause) {
-    const reason = (cause as NodeJS.ErrnoException).code === "EADDRINUSE" ? "it is in use" : String(cause);
-    throw new ContextError("usage", `cannot listen on port ${port}: ${reason}`, {
-      hint: "Choose another port, or 0 for any free one.",
-      cause,
-    });
-  }
-}
-
 interface AnswerOptions {
   handle(request: Request): Promise<Response>;
   /** Absent if the roots of clients are not used. */
   readonly roots: HttpRoots | undefined;
-  isLocal(request: IncomingMessage): boolean;
-  mayAsk(request: IncomingMessage): boolean;
+  refuse(request: IncomingMessage): RequestRefusal | undefined;
 }
 
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { isLocal, mayAsk, handle, roots }: AnswerOptions,
+  { refuse, handle, roots }: AnswerOptions,
 ): Promise<void> {
-  if (!isLocal(request)) return sendRefusal(response, 403, "The server accepts requests from this machine only.");
-  if (!mayAsk(request)) {
-    response.setHeader("www-authenticate", "Bearer");
-    return sendRefusal(response, 401, "The request needs the server's token: Authorization: Bearer TOKEN.");
-  }
-  if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return sendRefusal(response, 413, tooLarge);
+  const refusal = refuse(request);
+  if (refusal !== undefined) return sendRefusal(response, refusal);
   const url = parseUrl(request);
-  if (url?.pathname !== path) return sendRefusal(response, 404, `The server is at ${path}.`);
+  if (url?.pathname !== path) return sendRefusal(response, { status: 404, message: `The server is at ${path}.` });
   const gone = new AbortController();
   response.once("close", () => gone.abort());
   const client = clientInSession([request.headers[sessionHeader]].flat()[0]);
   const isLookedAt = mayInitialize(request) || (roots !== undefined && client?.offersRoots === true);
-  const whole = limitBody(request, () => sendRefusal(response, 413, tooLarge));
+  const whole = limitBody(request, maxBodyBytes, (each) => sendRefusal(response, each));
   const body = isLookedAt && request.method === "POST" ? await readFirst(whole) : whole;
   const first = Buffer.isBuffer(body) ? body : undefined;
   const ask = (): Promise<Response> => handle(toRequest(request, { url, signal: gone.signal, body }));
@@ -136,20 +98,6 @@ async function answer(
 
 /** Calls of our tools have a few hundred bytes. */
 const maxBodyBytes = 16 << 20;
-const tooLarge = `A request has at most ${formatNumber(maxBodyBytes)} bytes.`;
-
-/** A body without a known length may never end. */
-async function* limitBody(request: AsyncIterable<Buffer>, stop: () => void): AsyncGenerator<Buffer> {
-  let length = 0;
-  for await (const part of request) {
-    length += part.length;
-    if (length > maxBodyBytes) {
-      stop();
-      throw new Error(tooLarge);
-    }
-    yield part;
-  }
-}
 
 /** An initialize has a few hundred bytes. */
 const maxFirstBytes = 100_000;
@@ -220,11 +168,15 @@ async function answerWithRoots(
 /** Returns undefined if the request has no path, such as the * of OPTIONS. A path may begin with //, which alone would
  *  be a host. */
 function parseUrl({ url = "/" }: IncomingMessage): URL | undefined {
-  const text = url.startsWith("/") ? `http://${address}${url}` : url;
+  const text = url.startsWith("/") ? `http://${loopback}${url}` : url;
   return URL.canParse(text) ? new URL(text) : undefined;
 }
 
-function sendRefusal(response: ServerResponse, status: number, message: string): void {
+function sendRefusal(
+  response: ServerResponse,
+  { status, message }: { readonly status: number; readonly message: string },
+): void {
+  if (status === 401) response.setHeader("www-authenticate", "Bearer");
   response.writeHead(status, { "content-type": "application/json" });
   response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_000, message } }));
 }
@@ -244,32 +196,4 @@ function toRequest(
   if (method === "GET" || method === "HEAD") return new Request(url, { method, headers, signal });
   const sent = Buffer.isBuffer(body) ? body : Readable.toWeb(Readable.from(body));
   return new Request(url, { method, headers, signal, body: sent, duplex: "half" } as unknown as RequestInit);
-}
-
-/** Reads a token from a file that a person named. */
-export async function readToken(file: string): Promise<string> {
-  const read = await readTextFile(file);
-  if (!("text" in read))
-    throw new ContextError("unreadable_input", `the token cannot be read: ${read.reason}`, { file });
-  return checkToken(read.text.trim(), "it", file);
-}
-
-/** Throws unless it is a usable token. `name` is what the message calls it. */
-export function checkToken(token: string, name: string, file?: string): string {
-  if (/^[\x21-\x7e]{16,}$/.test(token)) return token;
-  throw new ContextError("usage", `${name} does not contain a token`, {
-    file,
-    hint: "Use 16 or more visible ASCII characters without spaces.",
-  });
-}
-
-/** Reads or creates our own token. Replaces one that others could read. */
-export async function ownToken(path: string, env: Environment): Promise<string> {
-  const isOpen = process.platform !== "win32" && (((await stat(path).catch(() => undefined))?.mode ?? 0) & 0o077) !== 0;
-  const fresh = randomBytes(32).toString("base64url");
-  const { after } = await changeFile(path, {
-    ...{ root: parse(path).root, env, isPrivate: true },
-    change: (current) => (isOpen || !/^[\w-]{43}\n$/.test(current ?? "") ? `${fresh}\n` : current),
-  });
-  return after!.trim();
 }

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ContextError } from "../../core/errors.ts";
 import { formatNumber, isPlainObject, messageOf, printable, printableLines } from "../../core/text/index.ts";
 import type { McpServer } from "../../rules/index.ts";
+import { keepRunning } from "./keep-running.ts";
 import {
   createLineBuffer,
   createLineChannel,
@@ -19,8 +20,7 @@ import {
 import { parseLine, type RpcMessage, readEnds, renderAnswer } from "./rpc-message.ts";
 
 export interface ServerConnection {
-  /** The messages of the server. They end when the server ends. Throws a `ContextError` if the server sends a line that
-   *  nobody can read. The server is then ended. */
+  /** The messages of the server. They end when the server ends. */
   readonly lines: AsyncIterable<Buffer>;
   send(line: string | Buffer): Promise<void>;
   /** The client is gone. The server may finish what it does. */
@@ -37,13 +37,15 @@ export interface ConnectOptions {
 }
 
 /** Starts the program or prepares the requests. Throws if the program cannot be started. */
-export async function connectServer(server: McpServer, options: ConnectOptions): Promise<ServerConnection> {
-  return "url" in server ? connectHttp(server) : startProcess(server, options);
+export async function connectServer(server: McpServer, { log, ...options }: ConnectOptions): Promise<ServerConnection> {
+  if ("url" in server) return connectHttp(server);
+  return keepRunning(() => startProcess(server, { ...options, log }), { name: server.name, log });
 }
 
 type StdioServer = Extract<McpServer, { readonly command: unknown }>;
 type HttpServer = Extract<McpServer, { readonly url: string }>;
 
+/** Its lines throw a `ContextError` if the program sends a line that nobody can read. The program is then ended. */
 async function startProcess(server: StdioServer, options: ConnectOptions): Promise<ServerConnection> {
   const child = await spawnServer(server, options);
   const stdout = child.stdout!;

@@ -17,7 +17,7 @@ async function wrap() {
     now: () => 0,
     budget,
   });
-  const kept = { isKept: () => true, takeNotice: () => undefined };
+  const kept = { takeNotice: () => undefined };
   const options = { session, counter, pageLimit: () => ({}), clientIs: () => {}, ...kept };
   const proxy = createLineProxy({ ...options, log: () => {} });
   let id = 0;

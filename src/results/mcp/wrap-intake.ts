@@ -9,10 +9,10 @@ import {
   separateContexts,
 } from "../../conversation/intake/index.ts";
 import { createMemoryStore, type Store } from "../../core/store/index.ts";
-import { applyEdits, elementsOf, isPlainObject, memberOf } from "../../core/text/index.ts";
+import { applyEdits, elementsOf, isPlainObject, memberOf, membersOf } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { ResultCall } from "./itemize-result.ts";
-import type { RpcObject } from "./rpc-message.ts";
+import { type RpcObject, withoutMember } from "./rpc-message.ts";
 
 export interface WrapIntake {
   /** The client has made a call. */
@@ -31,34 +31,48 @@ export async function createWrapIntake(options: {
   readonly sessionId: string;
   readonly counter: Counter;
   readonly store: Store;
+  /** Returns the name of the tool as the model sees it. */
+  recallName(): string;
+  /** Returns a number that changes when the client has compacted the conversation. */
+  conversation(): Promise<number>;
 }): Promise<WrapIntake> {
-  const { sessionId, counter, store } = options;
+  const { sessionId, counter, store, recallName, conversation } = options;
   const intake: Intake = await createIntake({
     sessionId,
     counter,
     maxResultTokens: Number.MAX_SAFE_INTEGER,
-    recallHint: (id) => `recall with id ${id}`,
+    // The client does not tell us when it removes old results.
+    deltaWindow: 40_000,
+    recallHint: (id) => `${recallName()} with id ${id}`,
     // The ids of calls count from 1. Another process serves another conversation.
     markSeed: randomUUID(),
     store: separateContexts(createMemoryStore(), store),
   });
   const calls = createParallelCalls();
   let admits = 0;
+  let current = await conversation();
   return {
     begin: (call) => calls.begin(call, { tool: call.tool, input: call.args }),
     drop: calls.drop,
     async admit(message, result, call) {
       const { content, structuredContent, isError } = result;
-      // Failures, media, several blocks and structured content are not shortened.
-      const isPlain = structuredContent === undefined && isError !== true;
-      const text = isPlain && Array.isArray(content) && content.length === 1 ? readBlockText(content[0]) : undefined;
+      const only = Array.isArray(content) && content.length === 1 ? readBlockText(content[0]) : undefined;
+      // Failures, media, several blocks and structured content of its own are not shortened.
+      const isSame = only !== undefined && (structuredContent === undefined || isSameText(only, structuredContent));
+      const text = isSame && isError !== true ? only : undefined;
       if (text === undefined) {
         calls.drop(call);
         return { ...editTexts(message, result, (each) => quoteNotes(each, undefined)), sent: async () => {} };
       }
       const number = ++admits;
+      const before = current;
+      current = await conversation();
+      if (current !== before) await intake.forget();
       const admitted = await intake.admit({ tool: call.tool, input: call.args, text, ...calls.end(call) });
-      const edited = editTexts(message, result, () => admitted.text);
+      // Clients show the model the text or the structured content. The shorter text has both.
+      const isShorter = admitted.text !== text && structuredContent !== undefined;
+      const plain = isShorter ? leaveOutStructured(message, result) : { message, result };
+      const edited = editTexts(plain.message, plain.result, () => admitted.text);
       return {
         ...edited,
         // A page shows only a part, so later results must not refer to it.
@@ -71,6 +85,23 @@ export async function createWrapIntake(options: {
 
 function readBlockText(block: unknown): string | undefined {
   return isPlainObject(block) && block.type === "text" && typeof block.text === "string" ? block.text : undefined;
+}
+
+/** Whether the structured content is the text alone, as the reference server for files sends it, or the same JSON. */
+function isSameText(text: string, structured: unknown): boolean {
+  if (!isPlainObject(structured)) return false;
+  const [value, ...others] = Object.values(structured);
+  if (value === text && others.length === 0) return true;
+  try {
+    return JSON.stringify(JSON.parse(text)) === JSON.stringify(structured);
+  } catch {
+    return false;
+  }
+}
+
+function leaveOutStructured(message: string, { structuredContent: _, ...result }: RpcObject) {
+  const members = membersOf(message, memberOf(message, 0, "result")!.value.start);
+  return { message: applyEdits(message, withoutMember(members, "structuredContent")), result };
 }
 
 /** Changes the texts in the message as it was written. A text beside structured content may have to say the same. */

@@ -2,13 +2,13 @@ import type { Writable } from "node:stream";
 import { ContextError, usageError } from "../../core/errors.ts";
 import type { McpServer } from "../../rules/index.ts";
 import type { PageFormat, PageLimit } from "../session/index.ts";
-import { findClientLimit } from "./client-limits.ts";
+import { findClientLimit, findToolName } from "./client-limits.ts";
 import type { ServedPlace } from "./create-host.ts";
 import { hideTools, realCall } from "./lazy-tools.ts";
 import { createLineProxy, type LineProxy } from "./line-proxy.ts";
 import { readMessageLines, writeLine } from "./line-stream.ts";
 import { openMcpSession, patience } from "./open-session.ts";
-import { parseRpcMessages, readEnds, refuseLongLine, renderAnswer } from "./rpc-message.ts";
+import { refuseLongLine } from "./rpc-message.ts";
 import { type ConnectOptions, connectServer, type ServerConnection } from "./server-connection.ts";
 import { createServerHub, type ServerHub } from "./server-hub.ts";
 import { openServerStore } from "./server-store.ts";
@@ -17,6 +17,8 @@ import { createWrapIntake } from "./wrap-intake.ts";
 export interface WrapOptions extends Omit<ServedPlace, "root" | "secrets">, ConnectOptions {
   /** One server keeps the names of its tools. Of several servers, each tool has its server's name in front. */
   readonly servers: readonly [McpServer, ...McpServer[]];
+  /** The name of this server in the client. */
+  readonly shownAs?: string | undefined;
   /** Whether their tools are behind fixed ones. */
   readonly isLazy?: boolean | undefined;
   /** Whether results leave out what the client already has. */
@@ -37,12 +39,7 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
   const { storeFile, sessionId, isNamed, counter, budget, format, log } = options;
   let clientName: string | undefined;
   const pageLimit = (): PageLimit => options.pageLimit ?? findClientLimit(clientName, budget);
-  const kept = await openServerStore({
-    file: storeFile,
-    consequence: "Results pass unchanged, without pages.",
-    upkeep: options.upkeep,
-    log,
-  });
+  const kept = await openServerStore({ file: storeFile, upkeep: options.upkeep, log });
   const { session, takeNotice, original, close } = await openMcpSession({
     id: sessionId,
     isNamed,
@@ -52,7 +49,7 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     budget,
     pageLimit,
     format,
-    nextPageName: () => proxy.nextPageName(),
+    nextPageName: () => proxy.ownName("next_page"),
   });
   const hub = options.servers.length === 1 ? undefined : connectAll(options);
   const takeNotices = (): string | undefined => {
@@ -61,7 +58,17 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
   };
   const intake =
     options.hasIntake === true
-      ? await createWrapIntake({ sessionId: session.id, counter, store: kept.store })
+      ? await createWrapIntake({
+          sessionId: session.id,
+          counter,
+          store: kept.store,
+          recallName: () => proxy.ownName("recall"),
+          async conversation() {
+            await session.refresh();
+            const { lifetime, delivered } = session.forModel();
+            return lifetime - delivered;
+          },
+        })
       : undefined;
 
   const proxy: LineProxy = createLineProxy({
@@ -71,6 +78,7 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     format,
     patience,
     takeNotice: takeNotices,
+    shownName: (tool) => findToolName(tool, clientName, options.shownAs),
     log,
     intake,
     original,
@@ -80,7 +88,6 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
       return isClaudeCode && format === "text" && options.pageLimit === undefined;
     },
     ...(options.isLazy === true ? { realCall } : {}),
-    isKept: () => kept.problem() === undefined,
     clientIs: (name) => {
       clientName = name;
     },
@@ -129,58 +136,20 @@ function cleanName(name: string): string {
 async function runBehind(proxy: LineProxy, server: ServerConnection, options: WrapOptions): Promise<number> {
   const { stdin, stdout, log } = options;
   options.onStart(server.kill);
-  const requests = createOpenRequests();
-  const answers = passToServer(proxy, { stdin, stdout, server, requests, log });
-  try {
-    const writings = new Set<Promise<void>>();
-    for await (const line of server.lines) {
-      requests.answered(line);
-      await new Promise<void>((resolve, reject) => {
-        const passing = proxy.fromServer(line, resolve);
-        const writing = passing.then((text) => writeLine(stdout, text)).finally(() => writings.delete(writing));
-        writings.add(writing);
-        writing.then(resolve, reject);
-      });
-    }
-    await Promise.all(writings);
-  } catch (error) {
-    if (!(error instanceof ContextError)) throw error;
-    const message = `The server "${options.servers[0].name}" was ended: ${error.message}.`;
-    log(message);
-    for (const id of requests.ids()) await writeLine(stdout, renderAnswer(id, { error: { code: -32_000, message } }));
+  const answers = passToServer(proxy, { stdin, stdout, server, log });
+  const writings = new Set<Promise<void>>();
+  for await (const line of server.lines) {
+    await new Promise<void>((resolve, reject) => {
+      const passing = proxy.fromServer(line, resolve);
+      const writing = passing.then((text) => writeLine(stdout, text)).finally(() => writings.delete(writing));
+      writings.add(writing);
+      writing.then(resolve, reject);
+    });
   }
+  await Promise.all(writings);
   const exitCode = await server.ended;
   await Promise.all(answers);
   return exitCode;
-}
-
-/** The client's requests that the server has not answered. */
-function createOpenRequests() {
-  const open = new Set<string>();
-  return {
-    asked(line: string | Buffer): void {
-      for (const message of parseRpcMessages(typeof line === "string" ? Buffer.from(line) : line)) {
-        if (message.id !== undefined && message.method !== undefined) open.add(message.id);
-        if (message.cancels !== undefined) open.delete(message.cancels);
-      }
-    },
-    answered(line: Buffer): void {
-      if (open.size === 0) return;
-      // A longer line is a result with its id at an end. Parsing it only for the id would take its memory again.
-      if (line.length > 1_048_576) {
-        const { isRequest, id } = readEnds({
-          head: line.toString("utf8", 0, 4_096),
-          tail: String(line.subarray(-4_096)),
-        });
-        if (!isRequest && id !== undefined) open.delete(id);
-        return;
-      }
-      for (const { id, method } of parseRpcMessages(line)) {
-        if (id !== undefined && method === undefined) open.delete(id);
-      }
-    },
-    ids: (): readonly string[] => [...open],
-  };
 }
 
 /** Sends the answers of running calls. */
@@ -188,10 +157,9 @@ function passToServer(
   proxy: LineProxy,
   streams: Pick<WrapOptions, "stdin" | "stdout" | "log"> & {
     readonly server: ServerConnection;
-    readonly requests: ReturnType<typeof createOpenRequests>;
   },
 ): Set<Promise<void>> {
-  const { stdin, stdout, server, requests, log } = streams;
+  const { stdin, stdout, server, log } = streams;
   const underWay = new Set<Promise<void>>();
   const send = async (answer: Promise<string | undefined>): Promise<void> => {
     const line = await answer;
@@ -205,7 +173,6 @@ function passToServer(
         underWay.add(sending);
       }
       if (forward === undefined) continue;
-      requests.asked(forward);
       await server.send(forward);
     }
   };

@@ -33,6 +33,7 @@ export {
   type Session,
   type SessionOptions,
 } from "./session.ts";
+export { compactSession } from "./session-record.ts";
 export {
   deleteSession,
   findStoredResult,

@@ -95,7 +95,7 @@ test("a long text of anything is checked quickly", () => {
       "1/4829105736482",
       "A1.",
       "a1Q~",
-      "AA0=",
+      ...["AA0=", "t1.a1", "perm:a1.", "pat.a1", "eyJrIjoi", "API-A1", "YCa1", "AQVN"],
     ],
     ...[" -p1", " -u a:b", "curl -u ", "curl ", " --password ", "--a-", "cookie: a=", "login a password ", "a:*:a:a:"],
     ...[

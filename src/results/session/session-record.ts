@@ -16,6 +16,7 @@ import {
   type ShapeCheck,
 } from "../../core/text/index.ts";
 import { createLedger, type LedgerLimits, type LedgerSnapshot } from "./ledger.ts";
+import { nameLogStream, openWorkLog } from "./work-log.ts";
 
 export interface SessionRecord {
   readonly version: 1;
@@ -96,6 +97,22 @@ export async function claimRecord(store: Store, id: string, record: SessionRecor
     if (error instanceof ContextError && error.code === "store_conflict") return false;
     throw error;
   }
+}
+
+/** Gives the room of delivered results back, because the client has compacted the conversation. Processes that have the
+ *  session open notice it with their next call. Returns false if there is no such session. */
+export async function compactSession(store: Store, id: string): Promise<boolean> {
+  const record = await loadRecord(store, id);
+  if (record === undefined) return false;
+  const log = await openWorkLog(store, nameLogStream(id), record.evictedThrough);
+  await store.update(sessionCollection, id, (text) => {
+    const stored = readRecord(text ?? "") ?? record;
+    const ledger = createLedger(stored.limits, stored.ledger);
+    ledger.reset();
+    ledger.record("history", 0);
+    return JSON.stringify({ ...stored, ledger: ledger.snapshot(), evictedThrough: log.steps() });
+  });
+  return true;
 }
 
 /** Connects the state of this process with the record in the store, which other processes may change too. `save` merges

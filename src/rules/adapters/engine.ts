@@ -65,9 +65,9 @@ export interface TargetResult extends Settings, Omit<FileDraft, "file"> {
 /** Without packs there is nothing to write. `faults` are what tools of the run do not read after it, or read twice. */
 export async function injectFiles(
   options: EngineOptions,
-): Promise<{ readonly results: readonly TargetResult[] } & Pick<FilePlan, "files" | "faults" | "unplaced">> {
-  if (options.packs.length === 0) return { results: [], files: [], faults: [], unplaced: [] };
-  const { files, imports, faults, unplaced } = await planFiles(options.adapters, options);
+): Promise<{ readonly results: readonly TargetResult[] } & Pick<FilePlan, "files" | "faults" | "notes" | "unplaced">> {
+  if (options.packs.length === 0) return { results: [], files: [], faults: [], notes: [], unplaced: [] };
+  const { files, imports, faults, notes, unplaced } = await planFiles(options.adapters, options);
   const results = new Map<PlannedFile, TargetResult>();
   const isNested = (file: PlannedFile) => file.kind === "nested";
   const blocks = files.some(isNested) ? readOwnTexts(files, options.places.root) : new Map<string, string>();
@@ -85,7 +85,7 @@ export async function injectFiles(
   for (const [file, imported] of imports) {
     results.set(file, await leaveToImport(file, results.get(imported)!, options));
   }
-  return { results: files.map((file) => results.get(file)!), files, faults, unplaced };
+  return { results: files.map((file) => results.get(file)!), files, faults, notes, unplaced };
 }
 
 /** Returns what people wrote in the files that get a block, by path. Only tools with nested files need it. */

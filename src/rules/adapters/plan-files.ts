@@ -35,7 +35,7 @@ export interface PlannedFile extends FileTarget {
   readonly skill?: SkillFile | undefined;
 }
 
-export interface FilePlan extends Pick<HarmlessTargets, "faults"> {
+export interface FilePlan extends Pick<HarmlessTargets, "faults" | "notes"> {
   /** Blocks first, then nested files, then rules, then skills. */
   readonly files: readonly PlannedFile[];
   /** Maps each file that imports another file of the plan to that file, which holds the block. */
@@ -68,9 +68,9 @@ export async function planFiles(adapters: readonly Adapter[], options: FilePlanO
   const { packs, places } = options;
   const mayReplace = options.content.title === "" ? compareBlocks(packs) : undefined;
   const readOwn = await createOwnTextReader(places.root);
-  const { targets, faults } =
+  const { targets, faults, notes } =
     places.scope === "global"
-      ? { targets: await fileTargets(adapters, places, options.ownFiles), faults: [] }
+      ? { targets: await fileTargets(adapters, places, options.ownFiles), faults: [], notes: [] }
       : await chooseHarmless(adapters, { ...options, readOwn, findImports, mayReplace });
   const imported = findImports(targets, { places, readOwn });
   const importers = (target: FileTarget) => [...imported].filter(([, other]) => other === target).map(([each]) => each);
@@ -125,6 +125,7 @@ export async function planFiles(adapters: readonly Adapter[], options: FilePlanO
     files: [...written, ...[...nested.values()].flat(), ...rules, ...skills],
     imports: new Map([...imported].map(([from, to]) => [blocks.get(from)!, blocks.get(to)!])),
     faults,
+    notes,
     unplaced: restricted.flatMap((pack) => findUnplaced(pack, { adapters, rules, readBy })),
   };
 }

@@ -171,6 +171,21 @@ test("the first match hides the others, unless they have the same text", async (
   expect(pathsOf((await look())("zed"))).toEqual(["AGENTS.md"]);
 });
 
+test("Claude Code and Pi also load files above the repository, and such a CLAUDE.md hides AGENTS.md", async () => {
+  const above = (name: string) => `${join(base, name)}: folder above`;
+  write("AGENTS.md", "ours");
+  write("../AGENTS.md", "above");
+  expect(viasOf((await look())("claude-code"))).toEqual([above("AGENTS.md"), "AGENTS.md: project"]);
+  write("../CLAUDE.md", "mine");
+  const find = await look();
+  expect(viasOf(find("pi"))).toEqual([above("AGENTS.md"), "AGENTS.md: project"]);
+  expect(viasOf(find("codex-cli"))).toEqual(["AGENTS.md: project"]);
+  expect(viasOf(find("claude-code"))).toEqual([above("CLAUDE.md")]);
+  expect(find("claude-code").advice).toEqual([
+    `${join(base, "CLAUDE.md")} hides ${join(base, "AGENTS.md")} and AGENTS.md: Claude Code reads only the first that it finds.`,
+  ]);
+});
+
 test("reports text that a tool loads twice: plimsoll's block, a copy, a part", async () => {
   const rules = Array.from({ length: 30 }, (_, n) => `- Rule number ${n} of this project`).join("\n");
   write("AGENTS.md", `Ours\n\n<!-- plimsoll:start:context sha256=0 -->\n${rules}\n<!-- plimsoll:end:context -->\n`);
@@ -184,7 +199,7 @@ test("reports text that a tool loads twice: plimsoll's block, a copy, a part", a
     "CLAUDE.md repeats about 245 tokens of AGENTS.md, and both are loaded: keep that text in one of them.",
   ]);
   expect(find("claude-code").advice).toEqual([
-    "CLAUDE.md and AGENTS.md share much text. Replace what they share with the line @AGENTS.md: Claude Code follows it.",
+    "CLAUDE.md and AGENTS.md share much text. Move it into packs with plimsoll import --move.",
   ]);
 });
 
@@ -192,8 +207,8 @@ test("reports identical files however short, whatever their line ends", async ()
   write("AGENTS.md", "Use tabs.\n");
   write("CLAUDE.md", "Use tabs.\r\n\r\n");
   const find = await look();
-  expect(find("claude-code").advice[0]).toMatch(
-    /^CLAUDE\.md and AGENTS\.md hold the same text\. Replace the text of the first with the line @/,
+  expect(find("claude-code").advice[0]).toBe(
+    "CLAUDE.md and AGENTS.md hold the same text. Make the first a link to the second.",
   );
   expect(find("devin-cli").advice[0]).toMatch(/^AGENTS\.md and CLAUDE\.md hold the same text/);
 });

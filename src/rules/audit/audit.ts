@@ -114,7 +114,8 @@ async function auditTool(
   const explainVia = (file: LoadedFile) => {
     if (file.alwaysText !== undefined) return "skill";
     if (file.importer !== undefined) return `import of ${show(file.importer)}`;
-    const via = file.isLink ? `link to ${show(file.realPath)}` : file.scope;
+    const isAbove = file.scope === "project" && !isInside(file.path, options.root);
+    const via = isAbove ? "folder above" : file.isLink ? `link to ${show(file.realPath)}` : file.scope;
     return file.onDemand ? `${via}, on demand` : via;
   };
   const words = { name: tool.name, counter, show };
@@ -200,9 +201,16 @@ function describeRepetition(repetition: Repetition, { repetitions, show }: Advic
   // Fewer repeated tokens are not reported, unless the files are identical or the text is Plimsoll's block.
   if (tokens < 50 && !identical && !injected) return [];
   const [a, b] = [show(original.path), show(file.path)];
-  if (file.realPath === original.realPath) return [`${a} and ${b} are the same file, and both names are loaded.`];
+  if (file.realPath === original.realPath)
+    return [a === b ? `${a} is loaded twice.` : `${a} and ${b} are the same file, and both names are loaded.`];
   const size = `about ${countNoun(tokens, "token")}`;
-  if (injected) return [`${a} and ${b} both hold Plimsoll's block (${size} twice): inject it into one of them only.`];
+  if (injected) {
+    const isOwned = [file, original].some(({ text }) => /^<!-- plimsoll:owns /m.test(text));
+    const remedy = isOwned
+      ? "inject it into one of them only"
+      : "keep your text in one of them, or run plimsoll import --move";
+    return [`${a} and ${b} both hold Plimsoll's block (${size} twice): ${remedy}.`];
+  }
   if (identical) return [`${a} and ${b} hold the same text (${size} twice), and both are loaded: keep one of them.`];
   return [`${b} repeats ${size} of ${a}, and both are loaded: keep that text in one of them.`];
 }
@@ -211,8 +219,9 @@ function isInjected({ text }: TextFile): boolean {
   return /^<!-- plimsoll:(?:start:|owns )/m.test(text);
 }
 
-/** A copy of AGENTS.md in a tool's own file becomes outdated; an import does not. */
-async function adviseImports(chain: Chain, { reader, repetitions, name, show }: AdviceOptions): Promise<string[]> {
+/** A copy of AGENTS.md in a tool's own file becomes outdated; an import or a link does not. */
+async function adviseImports(chain: Chain, options: AdviceOptions): Promise<string[]> {
+  const { reader, show } = options;
   const advice = chain.missingImports.map(
     ({ path, importer }) => `${show(importer)} imports ${show(path)}, which does not exist.`,
   );
@@ -221,20 +230,32 @@ async function adviseImports(chain: Chain, { reader, repetitions, name, show }: 
   for (const file of own) {
     const shared = await reader.read(join(dirname(file.path), "AGENTS.md"));
     if (shared === undefined || !("text" in shared) || loaded.has(shared.realPath)) continue;
-    const [repetition] = repetitions.find([shared, file]);
-    const identical = repetitions.isSameText(file, shared);
-    if (!identical && (repetition === undefined || !repetitions.isShareOf(repetition, file, 0.5))) continue;
-    const line = `the line @${basename(shared.path)}`;
-    const names = `${show(file.path)} and ${show(shared.path)}`;
-    if (isInjected(file) && isInjected(shared)) {
-      advice.push(
-        `${names} both hold Plimsoll's block. Add ${line} to the first and run plimsoll inject: ${name} follows it.`,
-      );
-    } else if (identical) {
-      advice.push(`${names} hold the same text. Replace the text of the first with ${line}: ${name} follows it.`);
-    } else advice.push(`${names} share much text. Replace what they share with ${line}: ${name} follows it.`);
+    advice.push(...adviseCopy(file, shared, options));
   }
   return advice;
+}
+
+/** Advises on a file that holds text of an AGENTS.md that the tool does not load. */
+function adviseCopy(file: TextFile, shared: TextFile, { tool, repetitions, name, show }: AdviceOptions): string[] {
+  const [repetition] = repetitions.find([shared, file]);
+  const identical = repetitions.isSameText(file, shared);
+  if (!identical && (repetition === undefined || !repetitions.isShareOf(repetition, file, 0.5))) return [];
+  const names = `${show(file.path)} and ${show(shared.path)}`;
+  const both = isInjected(file) && isInjected(shared);
+  if (tool.imports?.onlyInCurrent) {
+    // Two blocks are no fault here: the other one is for other tools. In most folders the tool would follow no import.
+    if (both) return [];
+    if (identical) return [`${names} hold the same text. Make the first a link to the second.`];
+    return [`${names} share much text. Move it into packs with plimsoll import --move.`];
+  }
+  const line = `the line @${basename(shared.path)}`;
+  if (both)
+    return [
+      `${names} both hold Plimsoll's block. Add ${line} to the first and run plimsoll inject: ${name} follows it.`,
+    ];
+  if (identical)
+    return [`${names} hold the same text. Replace the text of the first with ${line}: ${name} follows it.`];
+  return [`${names} share much text. Replace what they share with ${line}: ${name} follows it.`];
 }
 
 /** Lines that occur in two files. Copies are seldom complete, so files are compared line by line, in time linear in the

@@ -1,7 +1,7 @@
 /** Finds the files and folders of a project, fast enough for every run. Reads git's own list, and starts git only if
  *  needed. */
 import { type Dirent, lstatSync, readdirSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import { dirname, join, relative, sep } from "node:path";
 import {
   decodeBytes,
   type Environment,
@@ -29,6 +29,8 @@ export interface ProjectTree {
   filesHolding(words: readonly string[]): Promise<string[]>;
   /** Returns whether git ignores a folder of the repository, or a folder around it. */
   isIgnored(folder: string): Promise<boolean>;
+  /** Returns whether git ignores a file of the repository, so that only this clone has it. */
+  isIgnoredFile(path: string): Promise<boolean>;
 }
 
 export interface TrackedFile {
@@ -52,7 +54,10 @@ export async function readProjectTree(root: string, env: Environment): Promise<P
     ...{ root, repository, folders, files },
     otherFolders: otherFolders(folders, repository),
     filesHolding: (words) => filesHolding(words, { root, files, env }),
-    isIgnored: (folder) => isIgnoredFolder(folder, repository),
+    isIgnored: (folder) => isIgnored(repository, folder),
+    async isIgnoredFile(path) {
+      return !files.some((each) => each.path === path) && (await isIgnored(repository, dirname(path), path));
+    },
   };
 }
 
@@ -71,13 +76,16 @@ export function lonelyFolder(root: string): ProjectTree {
     ...{ root, repository: undefined, folders: [root], otherFolders: [], files: [] },
     filesHolding: async () => [],
     isIgnored: async () => false,
+    isIgnoredFile: async () => false,
   };
 }
 
-async function isIgnoredFolder(folder: string, repository: string): Promise<boolean> {
+/** Whether git ignores a folder, or a file in it. */
+async function isIgnored(repository: string, folder: string, file?: string): Promise<boolean> {
   // Few projects need this library.
   const { openRulesBelow } = await import("../../host/files/ignore-rules.ts");
-  return (await openRulesBelow(repository, folder)) === undefined;
+  const rules = await openRulesBelow(repository, folder);
+  return rules === undefined || (file !== undefined && rules.ignores(file, "file"));
 }
 
 /** Returns an empty list if there is no index yet. If `.git` is a file or a link, as in a worktree, git must be asked:
@@ -113,7 +121,12 @@ async function pathsFromGit(
 /** Leaves out the folder `prefix` itself. */
 function listFolders(entries: readonly TrackedFile[], prefix: string): string[] {
   const folders = new Set<string>();
+  let before = "";
   for (const { path } of entries) {
+    // In git's order, most files are in the folder of the file before them.
+    const folder = path.slice(0, Math.max(0, path.lastIndexOf("/")));
+    if (folder === before) continue;
+    before = folder;
     for (let end = path.lastIndexOf("/"); end > prefix.length; end = path.lastIndexOf("/", end - 1)) {
       const folder = path.slice(0, end);
       if (folders.has(folder)) break;
@@ -213,77 +226,75 @@ function parseEntries(index: Buffer, version: number, hashBytes: number): Tracke
   const sizeAt = 36;
   const regularFile = 0o100_000;
   const end = index.length - hashBytes;
+  // Parts of one text cost much less than a buffer for each name.
+  const text = index.toString("latin1");
   const entries: TrackedFile[] = [];
   let at = 12;
-  let before: Buffer = Buffer.alloc(0);
+  let before = "";
   for (let left = index.readUInt32BE(8); left > 0; left--) {
-    const name = readName(index, at, { version, hashBytes, before });
-    if (name === undefined || name.next > end) return undefined;
+    const read = readName(index, at, { text, version, hashBytes, before });
+    if (read === undefined || read.next > end) return undefined;
+    const { name, next } = read;
     // A file in conflict has an entry for each of its versions.
-    const isFile = (index.readUInt32BE(at + modeAt) & 0o170_000) === regularFile && !name.bytes.equals(before);
-    const path = isFile ? name.bytes.toString("utf8") : "";
+    const isFile = (index.readUInt32BE(at + modeAt) & 0o170_000) === regularFile && name !== before;
+    const path = isFile ? fromLatin1(name) : "";
     // Rejects names that git itself would not write, or that are not UTF-8.
     if (!path.includes("\uFFFD") && !/(?:^|\/)(?:\.{0,2}|\.git)(?:\/|$)/.test(path))
       entries.push({ path, bytes: index.readUInt32BE(at + sizeAt) });
-    before = name.bytes;
-    at = name.next;
+    before = name;
+    at = next;
   }
   return isSplit(index, at, end) ? undefined : entries;
 }
 
+function fromLatin1(name: string): string {
+  return /[\x80-\xff]/.test(name) ? Buffer.from(name, "latin1").toString("utf8") : name;
+}
+
 interface EntryShape {
+  /** The index, a character for each byte. */
+  readonly text: string;
   readonly version: number;
   readonly hashBytes: number;
   /** The name of the entry before. */
-  readonly before: Buffer;
+  readonly before: string;
 }
 
-function readName(index: Buffer, entryAt: number, { version, hashBytes, before }: EntryShape): Name | undefined {
+/** The largest length of a name that the flags can state. It means that the name is at least this long. */
+const longestStated = 0xfff;
+
+function readName(
+  index: Buffer,
+  entryAt: number,
+  { text, version, hashBytes, before }: EntryShape,
+): { readonly name: string; readonly next: number } | undefined {
   // Times, device, inode, mode, owner and size come before the hash, and two bytes of flags after it.
   const beforeHash = 40;
   const extended = 0x4000;
   const flagsAt = entryAt + beforeHash + hashBytes;
   if (flagsAt + 4 > index.length) return undefined;
   const flags = index.readUInt16BE(flagsAt);
-  const nameAt = flagsAt + ((flags & extended) === 0 ? 2 : 4);
-  const name = version === 4 ? compressedName(index, nameAt, before) : paddedName(index, nameAt, entryAt);
-  return name !== undefined && hasLength(name.bytes, flags) ? name : undefined;
-}
-
-/** The largest length of a name that the flags can state. It means that the name is at least this long. */
-const longestStated = 0xfff;
-
-interface Name {
-  readonly bytes: Buffer;
-  readonly next: number;
-}
-
-/** Reads a name that is followed by one to eight NUL bytes, so that entries have a multiple of eight bytes. */
-function paddedName(index: Buffer, nameAt: number, entryAt: number): Name | undefined {
-  const nul = index.indexOf(0, nameAt);
-  if (nul === -1) return undefined;
-  return { bytes: index.subarray(nameAt, nul), next: entryAt + ((nul - entryAt + 8) & ~7) };
-}
-
-/** Reads a name of version 4. It states how many bytes to remove from the end of the previous name, then the bytes to
- *  add. */
-function compressedName(index: Buffer, nameAt: number, before: Buffer): Name | undefined {
-  let at = nameAt;
-  let byte = index[at++] ?? 0;
-  let removed = byte & 0x7f;
-  while ((byte & 0x80) !== 0 && at < index.length) {
-    byte = index[at++]!;
-    removed = (removed + 1) * 128 + (byte & 0x7f);
+  let at = flagsAt + ((flags & extended) === 0 ? 2 : 4);
+  let kept = "";
+  if (version === 4) {
+    // The name states how many bytes to remove from the end of the previous name, then the bytes to add.
+    let byte = index[at++] ?? 0;
+    let removed = byte & 0x7f;
+    while ((byte & 0x80) !== 0 && at < index.length) {
+      byte = index[at++]!;
+      removed = (removed + 1) * 128 + (byte & 0x7f);
+    }
+    if (removed > before.length) return undefined;
+    kept = before.slice(0, before.length - removed);
   }
-  const nul = index.indexOf(0, at);
-  if (nul === -1 || removed > before.length) return undefined;
-  const kept = before.subarray(0, before.length - removed);
-  return { bytes: Buffer.concat([kept, index.subarray(at, nul)]), next: nul + 1 };
-}
-
-function hasLength({ length }: Buffer, flags: number): boolean {
+  const nul = text.indexOf("\0", at);
+  if (nul === -1) return undefined;
+  const name = kept + text.slice(at, nul);
   const stated = flags & longestStated;
-  return length > 0 && (stated === longestStated ? length >= longestStated : length === stated);
+  const hasLength = stated === longestStated ? name.length >= stated : name.length === stated;
+  // Before version 4, one to eight NUL bytes make the entry a multiple of eight bytes.
+  const next = version === 4 ? nul + 1 : entryAt + ((nul - entryAt + 8) & ~7);
+  return name !== "" && hasLength ? { name, next } : undefined;
 }
 
 /** The extension `link` names a second file with the other entries. */

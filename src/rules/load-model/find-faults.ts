@@ -34,7 +34,8 @@ export interface FaultOptions {
   /** Every file that may hold the block. */
   readonly candidates: readonly Holder[];
   readonly tools: readonly ToolFiles[];
-  /** The root, and the folders below it with instruction files. */
+  /** The root, and the folders below it with instruction files. Which files a tool reads there is less certain, so tools
+   *  without `seen` count in the root only. */
   readonly folders: readonly string[];
   readonly root: string;
   readonly reader: FileReader;
@@ -64,7 +65,9 @@ export function createFaultFinder(options: FaultOptions): (holders: readonly Hol
       hidden,
     };
   };
-  const rows = options.tools.flatMap((tool) => folders.map((folder) => ({ tool, folder })));
+  const rows = options.tools.flatMap((tool) =>
+    (tool.seen === undefined ? folders.slice(0, 1) : folders).map((folder) => ({ tool, folder })),
+  );
   let befores: readonly Loaded[] | undefined;
   return async (holders) => {
     befores ??= await Promise.all(rows.map(({ tool, folder }) => load(tool, folder, [])));
@@ -140,18 +143,37 @@ function withBlocks(reader: FileReader, holders: readonly Holder[], candidates: 
   };
 }
 
-/** Says what is wrong, one line for each tool and reason. */
-export function explainFaults(faults: readonly LoadFault[], show: (path: string) => string): string[] {
+/** Something that a person should know and that fails no check. */
+export interface LoadNote extends LoadFault {
+  /** The file with the block that the tool reads, because a file of its own was left out. */
+  readonly servedBy?: string | undefined;
+  /** Nobody named the tool. */
+  readonly isUnnamed?: true;
+}
+
+/** Says what is wrong, one line for each tool and reason, with the folders. */
+export function explainFaults(faults: readonly LoadNote[], show: (path: string) => string): string[] {
   const lines = new Map<string, string[]>();
-  for (const { kind, tool, folder, file, by } of faults) {
-    const [what, other] = [file === undefined ? "the block" : show(file), by === undefined ? "another file" : show(by)];
-    const reason = {
-      hidden: `${other} hides ${what}`,
-      twice: `it reads the block in ${other} and in ${what}`,
-      "not loaded": "it loads no file with the block",
-    }[kind];
-    const line = `${tool} gets ${kind === "twice" ? "the block twice" : "no block"}: ${reason}`;
-    lines.set(line, [...(lines.get(line) ?? []), show(folder) || "."]);
+  for (const fault of faults) {
+    const line = explainFault(fault, show);
+    lines.set(line, [...(lines.get(line) ?? []), show(fault.folder) || "."]);
   }
   return [...lines].map(([line, folders]) => `${line} (in ${folders.join(", ")})`);
+}
+
+function explainFault(
+  { kind, tool, file, by, isLoss, servedBy, isUnnamed }: LoadNote,
+  show: (path: string) => string,
+): string {
+  const [what, other] = [file === undefined ? "the block" : show(file), by === undefined ? "another file" : show(by)];
+  if (servedBy !== undefined)
+    return `${tool} reads the block in ${show(servedBy)}, because a new ${other} would hide ${what}`;
+  if (isLoss) return `${tool} no longer reads ${what}: ${other} hides it`;
+  const reason = {
+    hidden: `${other} hides ${what}`,
+    twice: `it reads the block in ${other} and in ${what}`,
+    "not loaded": "it loads no file with the block",
+  }[kind];
+  const whom = isUnnamed ? `${tool}, which \`tools:\` does not name,` : tool;
+  return `${whom} gets ${kind === "twice" ? "the block twice" : "no block"}: ${reason}`;
 }

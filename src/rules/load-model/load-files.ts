@@ -1,7 +1,7 @@
 /** Finds the files that one tool would load: the user's files, then the project's files from the root down, each with
  *  its imports. */
 import { lstatSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, parse } from "node:path";
 import type { Counter } from "../../core/tokens/index.ts";
 import { foldersDown, isInside, listFiles, listForeign, readForeignText, textLimit } from "../../host/index.ts";
 import { importedPaths } from "../adapters/targets.ts";
@@ -59,6 +59,8 @@ export async function loadChain(tool: ToolFiles, options: ChainOptions): Promise
   };
   if (home !== undefined) await addAll(tool.user ?? [], "user", search);
   const listed = tool.listedIn === undefined ? [] : await readListed(join(root, tool.listedIn), reader);
+  const above = listAbove(tool, options);
+  for (const folder of above) await addAll(tool.down ?? [], folder, search);
   const folders = foldersDown(root, directory);
   await addAll(
     listed.map((name) => [name]),
@@ -75,9 +77,14 @@ export async function loadChain(tool: ToolFiles, options: ChainOptions): Promise
       search,
     );
   }
-  if (tool.otherwise !== undefined) await addOtherwise(tool.otherwise, folders, search);
+  if (tool.otherwise !== undefined) await addOtherwise(tool.otherwise, [...above, ...folders], search);
   for (const folder of options.skills ?? []) await addSkills(folder, search);
   return search;
+}
+
+/** In a project's check, what is above the repository does not count: other clones do not have it. */
+function listAbove(tool: ToolFiles, { root, home }: ChainOptions): readonly string[] {
+  return tool.above && home !== undefined ? foldersDown(parse(root).root, root).slice(0, -1) : [];
 }
 
 /** Adds the files that a tool reads if it finds none of its own. Otherwise these files are hidden. */

@@ -36,6 +36,7 @@ export const toolFiles: readonly ToolFiles[] = [
     down: [["CLAUDE.md"], [".claude/CLAUDE.md"], [".claude/rules/**/*.md"], ["CLAUDE.local.md"]],
     user: [["/etc/claude-code/CLAUDE.md"], ["~/.claude/CLAUDE.md"], ["~/.claude/rules/*.md"]],
     onDemand: /^paths:/m,
+    above: true, // 2026-11-19
     otherwise: ["AGENTS.md"],
     unless: ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"],
     imports: { onlyInCurrent: true },
@@ -70,6 +71,7 @@ export const toolFiles: readonly ToolFiles[] = [
     id: "copilot-cli",
     name: "GitHub Copilot CLI",
     seen: "1.0.102",
+    siblingOf: "github-copilot",
     down: [["AGENTS.md"], ["CLAUDE.md"], ["GEMINI.md"], [".github/copilot-instructions.md"]],
     ends: [[".claude/rules/**/*.md"], [".github/instructions/**/*.instructions.md"]],
     between: [[".claude/CLAUDE.md"]],
@@ -166,6 +168,7 @@ export const toolFiles: readonly ToolFiles[] = [
     name: "Pi",
     seen: "0.73.1",
     down: [["AGENTS.md", "CLAUDE.md"]],
+    above: true, // 2026-11-19
     current: [[".pi/SYSTEM.md"], [".pi/APPEND_SYSTEM.md"]],
     user: [["~/.pi/agent/AGENTS.md", "~/.pi/agent/CLAUDE.md"]],
   },

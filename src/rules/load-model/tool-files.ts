@@ -12,12 +12,16 @@ export interface ToolFiles {
   readonly name: string;
   /** The version of the real tool that `npm run accept:load` agreed with. Only such a row decides where a block goes. */
   readonly seen?: string;
+  /** The adapter of the same product. Where a project uses that one, inject also says what this tool reads twice. */
+  readonly siblingOf?: string;
   /** Below HOME, or absolute if an administrator installs the file. */
   readonly user?: readonly Alternatives[];
   /** In the root of the repository. */
   readonly root?: readonly Alternatives[];
   /** In every folder from the root down to the current one. */
   readonly down?: readonly Alternatives[];
+  /** The tool also reads `down` and `otherwise` in the folders above the repository. */
+  readonly above?: true;
   /** In the root and in the current folder, and in none between them. */
   readonly ends?: readonly Alternatives[];
   /** In the folders between the root and the current one, and in neither of these two. */

@@ -148,7 +148,7 @@ function wrapEntry(
   const words = readWords(entry.data);
   if (words === undefined || words[0] === serverCommand) return undefined;
   refuseNamedTools(name, { rules: [...rules, text], entry: entry.data, wrap });
-  const args = ["mcp", "wrap", ...(wrap.isLazy ? ["--lazy"] : []), "--", ...words];
+  const args = ["mcp", "wrap", ...(wrap.isLazy ? ["--lazy"] : []), "--as", name, "--", ...words];
   const isList = Array.isArray(entry.data.command);
   const oldArgs = isList ? undefined : entry.pair("args");
   const { renderPair } = format;

@@ -285,3 +285,28 @@ describe("fitPacks", () => {
     fc.assert(property, { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 300 });
   });
 });
+
+describe("a block with notes of a person", () => {
+  const notes = (length: number) => withParts({ "Current Context": "n".repeat(length) });
+
+  it("keeps whole packs without the notes if nothing fits beside them", () => {
+    const packs = [pack("a", tiered("a")), pack("b", tiered("b"))];
+    const [first] = packs;
+    const text = textAt(first!.context, "full");
+    const fit = fitPacks(packs, bare(text.length + 5, { render: notes(100) }));
+    expect(fit).toMatchObject({ text, thinned: [], dropped: [{ id: "b" }] });
+    expect(fit.leftOut).toEqual(["Current Context"]);
+  });
+
+  it("drops a small pack before the notes if base packs are too large", () => {
+    const packs = [pack("base", "x".repeat(50), { base: true }), pack("a", "aaaaa"), pack("b", "bbbbb")];
+    expect(fitPacks(packs, bare(12, { render: notes(5) })).text).toBe("aaaaannnnn");
+    const fit = fitPacks(packs, bare(20, { render: notes(100) }));
+    expect(fit.text).toBe("aaaaabbbbb");
+    expect(fit.leftOut).toEqual(["Current Context"]);
+  });
+
+  it("has left out no part if it holds nothing", () => {
+    expect(fitPacks([pack("a", "aaaaa")], bare(-1))).toMatchObject({ text: undefined, leftOut: [] });
+  });
+});

@@ -13,7 +13,7 @@ import {
   swatch,
   whole,
 } from "./elements.ts";
-import type { BillFacts, BillSession } from "./page-data.ts";
+import type { BillFacts, BillSession, PageTable } from "./page-data.ts";
 import {
   type CallScale,
   countDecimals,
@@ -56,7 +56,13 @@ document
   .getElementById("page")
   ?.append(
     element("header", {}, pageTitle("Plimsoll bill"), element("p", { class: "facts dim" }, facts.description)),
-    element("main", {}, createSpendPanel(), createCausePanel(), createWeightPanel(), ...list.nodes),
+    element(
+      "main",
+      {},
+      ...[createSpendPanel(), createCausePanel()],
+      ...[facts.prefix, facts.whatIf].flatMap((table) => (table === undefined ? [] : createTablePanel(table))),
+      ...[createWeightPanel(), ...list.nodes],
+    ),
   );
 list.update();
 
@@ -115,6 +121,17 @@ function drawSpend(): void {
   labelEnds(plot, first.day, days.length === 1 ? undefined : days.at(-1)?.day);
 }
 
+function createTablePanel({ title, header, rows, notes }: PageTable): HTMLElement {
+  const [name = "", ...numbers] = header;
+  return element(
+    "section",
+    { class: "panel" },
+    element("h2", {}, title),
+    createTable({ names: [name], numbers }, rows),
+    ...notes.map((note) => element("p", { class: "dim" }, note)),
+  );
+}
+
 function createCausePanel(): HTMLElement {
   const panel = element("section", { class: "panel" }, element("h2", {}, "Why the cache was lost"));
   if (facts.causes.length === 0) {
@@ -124,6 +141,7 @@ function createCausePanel(): HTMLElement {
   }
   const causes = facts.causes.map((row) => [
     row.cause,
+    row.knownFrom,
     whole(row.events),
     short(row.rewritten),
     formatDollars(row.usd),
@@ -132,6 +150,7 @@ function createCausePanel(): HTMLElement {
   const losses = facts.losses.map((loss) => [
     loss.time,
     loss.cause,
+    loss.confidence,
     loss.detail,
     loss.project,
     loss.session.slice(0, 8),
@@ -139,10 +158,13 @@ function createCausePanel(): HTMLElement {
     formatPrice(loss.usd),
   ]);
   panel.append(
-    createTable({ names: ["cause"], numbers: ["calls", "written again", "dollars", "of input"] }, causes),
+    createTable({ names: ["cause", "known from"], numbers: ["calls", "written again", "dollars", "of input"] }, causes),
     element("h2", {}, "The most expensive losses"),
     createTable(
-      { names: ["time", "cause", "what happened", "project", "session"], numbers: ["written again", "dollars"] },
+      {
+        names: ["time", "cause", "known from", "what happened", "project", "session"],
+        numbers: ["written again", "dollars"],
+      },
       losses,
     ),
   );

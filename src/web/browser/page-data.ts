@@ -7,11 +7,13 @@ export interface BillFacts {
   readonly total: Readonly<Record<"usd" | "calls" | "read" | "write5m" | "write1h" | "uncached" | "output", number>>;
   /** Dollars by day: read, written, full price, output. */
   readonly days: readonly { readonly day: string; readonly sums: readonly number[] }[];
-  readonly causes: readonly ({ readonly cause: string } & Readonly<
-    Record<"events" | "rewritten" | "usd" | "share", number>
-  >)[];
+  readonly causes: readonly (Readonly<Record<"cause" | "knownFrom", string>> &
+    Readonly<Record<"events" | "rewritten" | "usd" | "share", number>>)[];
   /** The most expensive losses of all sessions. */
-  readonly losses: readonly (CacheLoss & Readonly<Record<"time" | "session" | "project", string>>)[];
+  readonly losses: readonly (CacheLoss & Readonly<Record<"time" | "session" | "project" | "confidence", string>>)[];
+  /** What requests start with. Absent without calls. */
+  readonly prefix?: PageTable | undefined;
+  readonly whatIf?: PageTable | undefined;
   readonly weights: Readonly<
     Record<
       "tools" | "files" | "servers",
@@ -19,6 +21,14 @@ export interface BillFacts {
     >
   >;
   readonly sessions: readonly BillSession[];
+}
+
+/** A table as it is shown. The first column has names, the others numbers. */
+export interface PageTable {
+  readonly title: string;
+  readonly header: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  readonly notes: readonly string[];
 }
 
 interface CacheLoss {

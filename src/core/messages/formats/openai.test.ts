@@ -120,6 +120,24 @@ describe("OpenAI chat messages", () => {
     });
   });
 
+  it("have signed thinking of gateways as parts, and count its copy for people once", () => {
+    const blocks = [
+      { type: "thinking", thinking: "first thought", signature: "A".repeat(40) },
+      { type: "redacted_thinking", data: "B".repeat(40) },
+    ];
+    const details = [{ type: "reasoning.text", text: "hm", signature: "C".repeat(40) }];
+    const message = { role: "assistant", reasoning_content: "first thought", thinking_blocks: blocks, content: "a" };
+    expect(read(message).parts.map(({ kind }) => kind)).toEqual(["thinking", "thinking", "thinking", "text"]);
+    expect(countMessage(message, characterCounter(), { format: "openai" })).toBe(
+      countMessage({ ...message, reasoning_content: undefined }, characterCounter(), { format: "openai" }),
+    );
+    expect(read({ role: "assistant", reasoning_details: details, content: "a" }).parts).toHaveLength(2);
+    const drop = (...places: number[]) => new Map(places.map((place) => [place, { action: "drop" as const }]));
+    expect(openAiFormat.edit(message, drop(0, 1, 2))).toEqual({ role: "assistant", content: "a" });
+    expect(openAiFormat.edit(message, drop(2))).toEqual({ ...message, thinking_blocks: [blocks[0]] });
+    expect(openAiFormat.claims({ role: "assistant", content: "a", thinking_blocks: blocks })).toBe(true);
+  });
+
   it("read developer messages as system messages, and legacy results as tool messages", () => {
     expect(read({ role: "developer", content: "Be brief." }).role).toBe("system");
     expect(read({ role: "tool", tool_call_id: "c1", content: "x" })).toMatchObject({

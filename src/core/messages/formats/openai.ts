@@ -30,8 +30,7 @@ export const openAiFormat: MessageFormat = {
         return ownTypes.has(type) || (type === "file" && file !== undefined);
       });
     if (hasOwnPart || role !== "assistant") return hasOwnPart;
-    const fields = ["tool_calls", "function_call", "refusal", "audio", "reasoning_content"];
-    return content === null || fields.some((field) => field in message);
+    return content === null || partFields.some((field) => field !== "content" && field in message);
   },
   read(message, path) {
     const role = roleAt(message, ["system", "developer", "user", "assistant", "tool", "function"], path);
@@ -62,7 +61,7 @@ export const openAiFormat: MessageFormat = {
     if (first.role !== second.role || isResult(first)) return undefined;
     const messages = [first, second];
     // A message has at most one of each, so two messages stay separate if one of them has such a field.
-    const single = ["name", "reasoning_content", "refusal", "audio", "function_call"];
+    const single = ["name", ...plainThinking, ...signedThinking, "refusal", "audio", "function_call"];
     if (messages.some((message) => single.some((field) => countParts(message, field) > 0))) return undefined;
     const texts = messages.filter((message) => countParts(message, "content") > 0);
     // The second text would come before the first message's calls.
@@ -83,8 +82,13 @@ export const openAiFormat: MessageFormat = {
   toolPromptTokens: () => openAiToolPromptTokens,
 };
 
-// In reading order. `reasoning_content` is a field of DeepSeek, Kimi and other servers with this format.
-const partFields = ["reasoning_content", "content", "refusal", "audio", "function_call", "tool_calls"];
+/** Thinking as text: DeepSeek, Kimi and other servers with this format; `reasoning` is OpenRouter's. */
+const plainThinking: readonly string[] = ["reasoning_content", "reasoning"];
+/** Lists of signed thinking: LiteLLM's (docs.litellm.ai/docs/reasoning_content, 2026-10) and OpenRouter's. Both pass the
+ *  blocks on to Claude models, which may bind them to the messages before. */
+const signedThinking: readonly string[] = ["thinking_blocks", "reasoning_details"];
+// In reading order.
+const partFields = [...plainThinking, ...signedThinking, "content", "refusal", "audio", "function_call", "tool_calls"];
 
 const ownTypes: ReadonlySet<unknown> = new Set(["image_url", "input_audio", "refusal"]);
 
@@ -125,9 +129,21 @@ function readField(message: Fields, field: string, path: string): Part[] {
     if (!Array.isArray(value)) return failAt(path, `must be an array, not ${typeName(value)}`);
     return value.map((call: unknown, index) => readCall(call, `${path}[${index}]`));
   }
+  if (signedThinking.includes(field)) {
+    if (!Array.isArray(value)) return failAt(path, `must be an array, not ${typeName(value)}`);
+    return value.map((block: unknown, index) => readSignedThinking(fieldsAt(block, `${path}[${index}]`)));
+  }
   const text = typeof value === "string" ? value : jsonAt(value, path);
-  const kind = field === "reasoning_content" ? "thinking" : "other";
-  return [createPart({ kind, pieces: [{ kind: "text", text }], value })];
+  if (!plainThinking.includes(field)) return [createPart({ kind: "other", pieces: [{ kind: "text", text }], value })];
+  // Beside signed thinking it is a copy for people, which no model reads.
+  const isCopy = signedThinking.some((name) => countParts(message, name) > 0);
+  return [createPart({ kind: "thinking", pieces: isCopy ? [] : [{ kind: "text", text }], value })];
+}
+
+function readSignedThinking(block: Fields): Part {
+  const [text = ""] = [block.thinking, block.text, block.summary].filter((each) => typeof each === "string");
+  const [sealed = ""] = [block.signature, block.data].filter((each) => typeof each === "string");
+  return createPart({ kind: "thinking", pieces: [{ kind: "sealed", text, sealed }], value: block });
 }
 
 function readCall(value: unknown, path: string): Part {
@@ -166,11 +182,16 @@ function editFields(message: Fields, edits: PartEdits): Fields | undefined {
 /** Returns the field after its edits: undefined or an empty list if nothing is left. */
 function editField(message: Fields, field: string, edits: PartEdits): unknown {
   const value = message[field];
-  if (Array.isArray(value)) return editBlocks(value, edits, field === "tool_calls" ? replaceCall : replaceOpenAiPart);
+  if (Array.isArray(value)) return editBlocks(value, edits, replaceIn(field));
   const edit = edits.get(0);
   if (edit === undefined) return value;
   if (edit.action === "drop") return undefined;
   return field === "content" ? edit.text : refuseReplace(field);
+}
+
+function replaceIn(field: string): Parameters<typeof editBlocks>[2] {
+  if (signedThinking.includes(field)) return () => refuseReplace(field);
+  return field === "tool_calls" ? replaceCall : replaceOpenAiPart;
 }
 
 function replaceCall(call: Fields, replacement: PartReplacement): Fields {

@@ -14,8 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { changeFile } from "./change-file.ts";
-import { listRuns, recordChanges, withJournal } from "./change-journal.ts";
-import { undoRun } from "./undo-changes.ts";
+import { listRuns, recordChanges, undoRun, withJournal } from "./change-journal.ts";
 
 let folder: string;
 let root: string;

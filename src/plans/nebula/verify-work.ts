@@ -1,0 +1,272 @@
+/** Decides whether the work of an agent that has ended counts: its checks pass, it stays in its scope, and its reviewer
+ *  has no findings. What is wrong becomes a text that the agent can work with. */
+import { join } from "node:path";
+import { createIntake } from "../../conversation/intake/index.ts";
+import { countNoun, isPlainObject, oneLine, readJson, shorten } from "../../core/text/index.ts";
+import { plainCounter } from "../../core/tokens/index.ts";
+import { type Environment, readForeignText } from "../../host/index.ts";
+import { agentPresets, createScopeTest, type JudgedEnd, judgeEnd, startAgent } from "../agent/index.ts";
+import type { Application } from "./application.ts";
+import type { Phase } from "./nebula.ts";
+import { type AttemptRecord, type PhaseRun, readAnswer, writeAnswer } from "./nebula-record.ts";
+import { changedFiles, diffWork } from "./open-git.ts";
+
+/** How a check of a phase ended. */
+export interface CheckResult {
+  readonly command: string;
+  /** `exit code 0`, or why it has none. */
+  readonly end: string;
+  /** Shortened as `run_command` does it. */
+  readonly output: string;
+}
+
+/** Where the work of a phase is, and what is known of its attempt. */
+export interface Work {
+  readonly end: JudgedEnd;
+  readonly run: PhaseRun | undefined;
+  readonly folder: string;
+  /** Whether no file in the scope has changed. */
+  readonly isUnchanged: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** An end after everything was looked at. `feedback` is what the agent is told if its work does not count and another
+ *  attempt may help. */
+export interface VerifiedEnd extends JudgedEnd {
+  readonly checks?: AttemptRecord["checks"];
+  readonly feedback?: string | undefined;
+  /** How the attempt ended, if `outcome` has no word for it. */
+  readonly verdict?: string | undefined;
+}
+
+/** Returns the end of a phase with the verdict on its work. */
+export async function verifyWork(phase: Phase, work: Work, application: Application): Promise<VerifiedEnd> {
+  const { end } = work;
+  if (end.outcome !== "completed" && end.outcome !== "denied") return end;
+  const results = await runChecks(phase, work, application);
+  if (work.signal.aborted) return { ...end, outcome: "interrupted", error: "The run was interrupted." };
+  const verdict = results.some(isFailed) ? "failed" : "passed";
+  const checks: AttemptRecord["checks"] = results.length === 0 ? undefined : verdict;
+  const { error: _, hint: __, ...rest } = end;
+  const completed = { ...rest, outcome: "completed" as const, ...(checks !== undefined && { checks }) };
+  if (checks === "failed") return { ...completed, ...refused("check_failed", ...describeChecks(results)) };
+  if (end.outcome === "denied" && !isExcused(phase, { end, checks }, application)) return end;
+  const refusal = await findWrong(phase, { ...work, checks }, application);
+  if (refusal !== undefined) return { ...completed, ...refusal };
+  if (phase.reviewer === undefined) return completed;
+  const { costUsd, ...review } = await reviewWork(phase, { ...work, results }, application);
+  return { ...completed, ...review, ...(costUsd !== undefined && { costUsd: (end.costUsd ?? 0) + costUsd }) };
+}
+
+/** Work that does not count, in a sentence for people and a text for the agent. Without the latter, another attempt would
+ *  not help. */
+type Refusal = Pick<VerifiedEnd, "outcome" | "verdict" | "error" | "hint" | "feedback">;
+
+function refused(verdict: string, error: string, feedback?: string): Refusal {
+  return { outcome: "failed", verdict, error, feedback };
+}
+
+/** Whether it does not matter that the agent was denied a tool. */
+function isExcused(
+  phase: Phase,
+  { end, checks }: { readonly end: JudgedEnd; readonly checks: AttemptRecord["checks"] },
+  { options, onEvent }: Application,
+): boolean {
+  const hasAnswered = options.allow(phase) === "read" && end.answer.trim() !== "";
+  if (checks === undefined && !hasAnswered) return false;
+  const why = checks === undefined ? "it has answered" : "its checks pass";
+  onEvent({ event: "notice", phase: phase.id, message: `${end.error} That does not matter: ${why}` });
+  return true;
+}
+
+/** Returns what is wrong with the files. */
+async function findWrong(
+  phase: Phase,
+  work: Work & { readonly checks: AttemptRecord["checks"] },
+  application: Application,
+): Promise<Refusal | undefined> {
+  const marked = findConflictMarks(work);
+  if (marked.length > 0) {
+    const text = `These files still have the marks of a conflict: ${marked.join(", ")}.`;
+    return refused("conflict", text, `${text} Decide what each place should say, and remove the marks.`);
+  }
+  const scope = phase.scope.join(", ");
+  const outside = await findOutside(phase, work, application);
+  if (outside.length > 0) {
+    const text = `t changed ${listPaths(outside)}, outside of its scope, ${scope}.`;
+    if (phase.scopePolicy === "fail")
+      return refused("outside_scope", `I${text}`, `I${text} Undo these changes, and do the task within the scope.`);
+    application.onEvent({ event: "notice", phase: phase.id, message: `i${text}` });
+  }
+  if (!work.isUnchanged || application.options.allow(phase) === "read") return undefined;
+  const error = `The agent changed no file in its scope, ${scope}.`;
+  const hint = "Its answer may say why. Agents that may only read need --allow edit.";
+  // Without a check or a reviewer it is not certain that there was anything to do.
+  const isTold = work.checks !== undefined || phase.reviewer !== undefined;
+  return { outcome: "unchanged", error, hint, feedback: isTold ? `${error} The task asks for a change.` : undefined };
+}
+
+function isFailed({ end }: CheckResult): boolean {
+  return end !== "exit code 0";
+}
+
+/** A check may run this long unless the phase says otherwise, in milliseconds. */
+const defaultCheckMs = 600_000;
+
+/** Runs the checks one after the other until one fails, and stores how they ended. */
+async function runChecks(
+  phase: Phase,
+  { folder, run, signal }: Work,
+  { options, attempts, onEvent, sources }: Application,
+): Promise<CheckResult[]> {
+  const { check = [], id } = phase;
+  if (check.length === 0) return [];
+  // Loaded here, because most plans have no checks.
+  const { runProgram } = await import("../../results/mcp/run-command.ts");
+  const env: Environment = { ...options.env, ...(run?.attemptFolder && attempts.environment(run.attemptFolder)) };
+  const maxResultTokens = 2_000;
+  const intake = await createIntake({
+    sessionId: `${sources.key}/${id}`,
+    counter: plainCounter,
+    store: options.store,
+    deltas: false,
+    maxResultTokens,
+    pageTokens: maxResultTokens,
+  });
+  const timeoutMs = phase.checkTimeoutMs ?? defaultCheckMs;
+  const results: CheckResult[] = [];
+  for (const command of check) {
+    onEvent({ event: "doing", phase: id, kind: "does", text: `check: ${command}` });
+    const { output, end } = await runProgram(["/bin/sh", "-c", command], { root: folder, env, timeoutMs, signal });
+    const text = `${output}${output === "" || output.endsWith("\n") ? "" : "\n"}[${end}]`;
+    const admitted = await intake.admit({ tool: "run_command", input: { command }, text });
+    results.push({ command, end, output: admitted.text });
+    if (end !== "exit code 0") break;
+  }
+  await writeAnswer(options.store, checksPlace(sources.key, id), JSON.stringify(results));
+  return results;
+}
+
+/** No id of a phase has this sign. */
+function checksPlace(key: string, phase: string): { readonly key: string; readonly phase: string } {
+  return { key, phase: `${phase}#checks` };
+}
+
+/** Returns how the checks of a phase ended last. */
+export async function readChecks(
+  store: Parameters<typeof readAnswer>[0],
+  { key, phase }: { readonly key: string; readonly phase: string },
+): Promise<readonly CheckResult[]> {
+  const text = await readAnswer(store, checksPlace(key, phase));
+  return text === undefined
+    ? []
+    : (readJson<CheckResult[]>(text, (value): value is CheckResult[] => {
+        return Array.isArray(value) && value.every((each) => isPlainObject(each) && typeof each.output === "string");
+      }) ?? []);
+}
+
+/** One sentence for people, and the text for the agent. */
+function describeChecks(results: readonly CheckResult[]): readonly [string, string] {
+  const failed = results.find(isFailed)!;
+  const lines = failed.output.trimEnd().split("\n");
+  const error = `The check \`${failed.command}\` failed: ${failed.end}.\n${lines.slice(0, -1).slice(-5).join("\n").slice(-1_000)}`;
+  const text = `After your work the check \`${failed.command}\` failed (${failed.end}). Its output:\n\n${fenced(failed.output)}\n\nFind the cause and fix it, within the scope of the task.`;
+  return [error.trimEnd(), text];
+}
+
+function fenced(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}\n${text.trimEnd()}\n${fence}`;
+}
+
+/** Returns the files of the scope's other side. In one folder, what other phases may change is not counted. */
+async function findOutside(phase: Phase, { folder, run }: Work, application: Application): Promise<string[]> {
+  const { options, worktrees, sources } = application;
+  if (phase.scope.length === 0) return [];
+  const changed = await changedFiles({ folder, base: run?.base }, options.env);
+  const isOwn = createScopeTest(phase.scope);
+  const others = worktrees === undefined && options.maxWorkers > 1 ? sources.nebula.phases : [];
+  const isTheirs = createScopeTest(others.flatMap(({ id, scope }) => (id === phase.id ? [] : scope)));
+  return (changed ?? []).filter((path) => !isOwn(path) && !isTheirs(path));
+}
+
+function listPaths(paths: readonly string[]): string {
+  const most = 5;
+  return [...paths.slice(0, most), ...(paths.length > most ? [countNoun(paths.length - most, "more file")] : [])].join(
+    ", ",
+  );
+}
+
+/** Returns the files that an agent had to free from the marks of a conflict and that still have them. */
+function findConflictMarks({ folder, run }: Work): string[] {
+  const named = /^Conflict in: (.*)$/m.exec(run?.feedback ?? "")?.[1]?.split(", ") ?? [];
+  const marked: string[] = [];
+  for (const path of named) {
+    const read = readForeignText(join(folder, path), { within: folder });
+    if ("text" in read && /^<<<<<<< /m.test(read.text)) marked.push(path);
+  }
+  return marked;
+}
+
+/** Asks the reviewer, who sees the task, the diff and the checks, and may only read. */
+async function reviewWork(
+  phase: Phase,
+  { folder, run, end, results, signal }: Work & { readonly results: readonly CheckResult[] },
+  { options, attempts, onEvent, watched }: Application,
+): Promise<Partial<Refusal> & { readonly costUsd?: number | undefined }> {
+  const failed = (why: string, costUsd?: number) => {
+    return { ...refused("review_failed", `The reviewer gave no verdict: ${why}`), costUsd };
+  };
+  const left = run?.budgetUsd === undefined ? undefined : run.budgetUsd - (end.costUsd ?? 0);
+  if (left !== undefined && left <= 0) return failed("the limit on the cost of the phase is used up.");
+  const chosen = options.review?.(phase, { folder, budgetUsd: left });
+  if (chosen === undefined) return failed("no agent is chosen for it.");
+  onEvent({ event: "doing", phase: phase.id, kind: "does", text: "review" });
+  const diff = await diffWork({ folder, base: run?.base }, { env: options.env, maxLines: 2_000 });
+  const attemptFolder = attempts.newFolder(`${phase.id}-review`, run?.attempts ?? 1);
+  const agent = startAgent({
+    command: chosen.command,
+    prompt: reviewPrompt(phase, { diff, results, answer: end.answer }),
+    folder: attemptFolder,
+    cwd: folder,
+    env: { ...options.env, ...(run?.attemptFolder && attempts.environment(run.attemptFolder)) },
+    repeats: agentPresets[chosen.agent ?? ""]?.repeats,
+    timeoutMs: options.timeoutMs,
+    maxOutputBytes: options.maxOutputBytes,
+    signal: AbortSignal.any([signal, watched.signalOf(phase.id)]),
+  });
+  const judged = judgeEnd(await agent.end, { agent: chosen.agent, model: chosen.model, prices: options.prices });
+  await attempts.remove(attemptFolder);
+  const { answer, costUsd, outcome } = judged;
+  const verdict = /^[\s*#`]*(ACCEPT|FINDINGS)\b/m.exec(answer)?.[1];
+  if (verdict === "ACCEPT") return { costUsd };
+  if (verdict === undefined) return failed(judged.error ?? `${outcome}, ${shorten(oneLine(answer), 200)}`, costUsd);
+  const text = answer
+    .slice(answer.indexOf("FINDINGS") + "FINDINGS".length)
+    .replace(/^[\s:*#`]+/, "")
+    .trim();
+  const feedback = `A reviewer has read your work and found:\n\n${text}\n\nChange your work accordingly.`;
+  return { ...refused("findings", `The reviewer has findings: ${text}`, feedback), costUsd };
+}
+
+function reviewPrompt(
+  { title, body, scope }: Phase,
+  {
+    diff,
+    results,
+    answer,
+  }: { readonly diff: string; readonly results: readonly CheckResult[]; readonly answer: string },
+): string {
+  const checks = results.map(({ command, end }) => `- \`${command}\`: ${end}`).join("\n");
+  return [
+    `# Review: ${oneLine(title)}`,
+    "Another agent has done the task below. Decide whether its work counts. You may read files, and change nothing.",
+    `## The task\n\n${body}`,
+    ...(scope.length === 0 ? [] : [`## Its scope\n\n${scope.join(", ")}`]),
+    `## Its answer\n\n${fenced(answer)}`,
+    `## What it changed\n\n${diff === "" ? "Git shows no change." : fenced(diff)}`,
+    `## Checks\n\n${checks === "" ? "None were run." : checks}`,
+    "## Your answer\n\nIf the work does what the task asks, answer with one line: ACCEPT. Otherwise answer with the line FINDINGS, and below it a list of what must change, with files and lines. Name only what is wrong, not what could be nicer.",
+  ].join("\n\n");
+}
