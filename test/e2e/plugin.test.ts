@@ -254,7 +254,9 @@ test("the first prompt after the cache went cold says its price and the choices,
     return (await sandbox.call(["plugin", "hook", "claude-code"], { input })).stdout;
   };
   const { systemMessage, ...rest } = JSON.parse(await prompt("cold"));
-  expect(systemMessage).toMatch(/went cold 2:1\d ago\. This prompt costs about \$1\.50 .*400,000 tokens.*\/compact.*\/clear/);
+  expect(systemMessage).toMatch(
+    /went cold 2:1\d ago\. This prompt costs about \$1\.50 .*400,000 tokens.*\/compact.*\/clear/,
+  );
   expect(rest).toEqual({});
   for (const session of ["warm", "short", "none"]) expect(await prompt(session)).toBe("");
 });

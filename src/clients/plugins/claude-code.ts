@@ -20,10 +20,7 @@ export const claudeCode: PluginClient = {
     return ownedFolder(join(root, folder), claudeFolder(settings), settings);
   },
   installedSettings: ({ root }) => folderSettings(join(root, folder)),
-  notes: [
-    "Claude Code loads the plugin in its next session.",
-    'For a status line, run "plimsoll setup".',
-  ],
+  notes: ["Claude Code loads the plugin in its next session.", 'For a status line, run "plimsoll setup".'],
   findSilence: ({ env }) => findSkippedServer(env, Date.now()),
   endSilence: ({ env }) => mendSkippedServer(env),
   serverTools: claudeTools,

@@ -30,30 +30,39 @@ export function readSavings(file: string): Savings | undefined {
  *  answer, and written again whenever the cache was lost. Returns undefined if that is not known. */
 export function measureSaved({ edits, isTrimmed }: Savings, answers: readonly SpentAnswer[]): number | undefined {
   if (isTrimmed || answers.some(({ isPriced }) => !isPriced)) return undefined;
+  const news = assignEdits(edits, answers);
   let usd = 0;
   let left = 0;
-  let next = 0;
   // Tokens as we and as the provider count them, of large results.
   const counted = { own: 0, billed: 0 };
   for (const [index, answer] of answers.entries()) {
-    const before = answers[index - 1];
-    let [added, sent] = [0, 0];
-    for (; (edits[next]?.[0] ?? Number.POSITIVE_INFINITY) <= answer.time; next++) {
-      added += edits[next]![1] ?? 0;
-      sent += edits[next]![2] ?? 0;
-    }
-    const growth = before === undefined ? 0 : answer.total - before.total - before.output;
+    const { added, sent } = news[index]!;
+    const { total, output } = answers[index - 1] ?? { total: answer.total, output: 0 };
+    const growth = answer.total - total - output;
     if (sent >= 1_000 && growth > 0) {
       counted.own += sent;
       counted.billed += growth;
     }
     // A compaction would have removed them, too.
-    if (before !== undefined && answer.total < before.total / 2) left = 0;
+    if (answer.total < total / 2) left = 0;
     usd += priceMore(answer, added, left);
     left += added;
   }
   // Our count is an estimate. What the provider billed for the results that were sent says how far it is off.
   return counted.own === 0 || usd === 0 ? undefined : (usd * counted.billed) / counted.own;
+}
+
+/** Returns, for each answer, the tokens of the results that came since the one before: those left out, and those sent. */
+function assignEdits(edits: readonly SavedEdit[], answers: readonly SpentAnswer[]) {
+  let next = 0;
+  return answers.map(({ time }) => {
+    let [added, sent] = [0, 0];
+    for (; (edits[next]?.[0] ?? Number.POSITIVE_INFINITY) <= time; next++) {
+      added += edits[next]![1] ?? 0;
+      sent += edits[next]![2] ?? 0;
+    }
+    return { added, sent };
+  });
 }
 
 /** Returns what an answer would have cost more with so many new tokens, and so many from before. */
