@@ -5,6 +5,7 @@ import type { AdmittedResult } from "../../conversation/intake/index.ts";
 import { createEventWriter, type EventWriter, type Store } from "../../core/store/index.ts";
 import { isText, isWhole, listOf, objectOf, readJson, type ShapeCheck } from "../../core/text/index.ts";
 import { type Environment, stateDirectory } from "../../host/index.ts";
+import { guardFile } from "../spend/guard-record.ts";
 
 export interface PluginSession {
   readonly client: string;
@@ -153,7 +154,9 @@ export async function forgetPluginSessions(
     for (const { key } of await store.list(pluginResults, { prefix })) await store.delete(pluginResults, key);
     for (const name of await listHistories(store, { prefix })) await forgetHistory(store, name);
     const file = savedTokensFile(env, sessionId);
-    if (file !== undefined) await rm(file, { force: true });
+    const guard = guardFile(env, sessionId);
+    const files = [file, file?.replace(/json$/, "usd"), guard];
+    for (const path of files) if (path !== undefined) await rm(path, { force: true });
   }
 }
 
