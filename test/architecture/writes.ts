@@ -23,6 +23,7 @@ export const writers: Readonly<Record<string, string>> = {
   "src/clients/plugins/check-client.ts": "a home for a client, in a new temporary folder",
   "src/clients/plugins/gemini-cli.ts": "a state directory, in a new temporary folder",
   "src/clients/plugins/admit-results.ts": "sums of a session, in the state directory",
+  "src/clients/spend/saved-money.ts": "dollars of a session, in the state directory",
   "src/clients/plugins/plugin-sessions.ts": "removes sums of a session in the state directory",
 };
 
