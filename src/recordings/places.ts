@@ -148,7 +148,9 @@ function sessionsAmong(
   // Claude Code describes a sub-agent in a file beside its session, and cline each session. Copilot CLI keeps the state of
   // rewinds.
   const isBeside = (name: string): boolean =>
-    name.endsWith(".meta.json") || name === "tracking.json" || names.has(`${name.slice(0, -".json".length)}.messages.json`);
+    name.endsWith(".meta.json") ||
+    name === "tracking.json" ||
+    names.has(`${name.slice(0, -".json".length)}.messages.json`);
   const isSession = ({ name }: Dirent): boolean =>
     (/\.jsonl?$/.test(name) && !isBeside(name)) || name === "opencode.db";
   const wanted = entries.filter((entry) => entry.isDirectory() || (entry.isFile() && isSession(entry)));
