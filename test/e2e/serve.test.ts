@@ -77,10 +77,21 @@ describe("on stdio", () => {
     expect(stderr).toContain("State stays in memory");
   });
 
+  test("goes on after a message that can be read but not written back", async () => {
+    const { code, stdout } = await sandbox.run(["serve"], { input: `${deep}\n${JSON.stringify({ id: 1, request })}` });
+    expect(code).toBe(0);
+    const answers = answersIn(stdout);
+    expect(answers.find(({ id }) => id === 1)).toHaveProperty("call");
+    expect(answers.find(({ id }) => id === undefined)).toHaveProperty("error.code", "internal");
+  });
+
   test("refuses options that need HTTP", async () => {
     expect(await sandbox.call(["serve", "--no-token"])).toMatchObject({ code: 2, stderr: /needs --http/ });
   });
 });
+
+/** JSON.parse reads it, and JSON.stringify runs out of stack. */
+const deep = `{"id":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
 
 interface Served {
   readonly port: number;
@@ -163,6 +174,12 @@ describe("over HTTP", () => {
     expect(await post(server, "/v1/calls", large).catch(() => ({ status: 413 }))).toMatchObject({ status: 413 });
     server.child.kill("SIGTERM");
     expect((await once(server.child, "exit"))[0]).toBe(0);
+  });
+
+  test("survives a message that can be read but not written back", async () => {
+    const server = await startServer();
+    expect(await post(server, "/v1/calls", { body: deep })).toMatchObject({ status: 500 });
+    expect(await post(server, "/v1/calls", { body: JSON.stringify({ request }) })).toMatchObject({ status: 200 });
   });
 
   test("survives clients that disappear", async () => {

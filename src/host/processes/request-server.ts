@@ -36,7 +36,7 @@ export async function serveLines(
   output.on("error", stop);
   // Resolves when the reader has taken the answer, so a slow reader slows the server down.
   const write = (answer: Fields): Promise<void> =>
-    new Promise((resolve) => output.write(`${JSON.stringify(answer)}\n`, () => resolve()));
+    new Promise((resolve) => output.write(`${encode(answer).text}\n`, () => resolve()));
   try {
     for await (const line of readLines(input)) {
       const answering = answerLine(server, line).then(write);
@@ -49,6 +49,15 @@ export async function serveLines(
     if (!isGone) throw error;
   }
   await Promise.all(pending);
+}
+
+/** JSON that is nested 100,000 deep can be read, but not written. It must not end the server. */
+function encode(answer: Fields): { readonly text: string; readonly isWhole: boolean } {
+  try {
+    return { text: JSON.stringify(answer), isWhole: true };
+  } catch (error) {
+    return { text: JSON.stringify({ error: formatError(error) }), isWhole: false };
+  }
 }
 
 async function answerLine(server: RequestServer, line: Buffer | undefined): Promise<Fields> {
@@ -191,5 +200,6 @@ function refuseWith({ status, message }: { readonly status: number; readonly mes
 
 function send(response: ServerResponse, status: number, body: Fields): void {
   const headers = { "content-type": "application/json", ...(status === 401 && { "www-authenticate": "Bearer" }) };
-  response.writeHead(status, headers).end(JSON.stringify(body));
+  const { text, isWhole } = encode(body);
+  response.writeHead(isWhole ? status : 500, headers).end(text);
 }
