@@ -121,6 +121,16 @@ describe("a request server", () => {
     expect(isMarked).toBe(api === "anthropic");
   });
 
+  it("forgets the oldest calls if the requests of all that are open are large", async () => {
+    const server = createRequestServer({});
+    const padding = "x".repeat(90_000_000);
+    const request = { model: "gpt-5.6", messages: [{ role: "user", content: "hi" }], padding };
+    for (let call = 1; call <= 3; call++) expect(await server.answer({ request })).toMatchObject({ call: `c${call}` });
+    expect(await server.answer({ call: "c1", usage: {} })).toMatchObject({ error: { code: "invalid_argument" } });
+    expect(await server.answer({ call: "c2", usage: {} })).not.toHaveProperty("error");
+    expect(await server.answer({ call: "c3", usage: {} })).not.toHaveProperty("error");
+  });
+
   it.each([
     ["a text", "the message is no JSON object"],
     [{}, "there is neither request nor call"],

@@ -209,27 +209,41 @@ interface OpenCalls {
 
 /** Keeps the calls whose usage may still come. A program that never gives it back must not fill the memory. */
 function createOpenCalls(): OpenCalls {
-  const calls = new Map<string, FittedRequest>();
-  let last = 0;
+  const calls = new Map<string, { readonly call: FittedRequest; readonly length: number }>();
+  let [last, length] = [0, 0];
+  const remove = (id: string): void => {
+    length -= calls.get(id)?.length ?? 0;
+    calls.delete(id);
+  };
+  const set = (id: string, call: FittedRequest): void => {
+    remove(id);
+    const added = JSON.stringify(call.body).length;
+    calls.set(id, { call, length: added });
+    length += added;
+    for (const oldest of calls.keys()) {
+      if (oldest === id || (calls.size <= maxOpenCalls && length <= maxOpenCharacters)) return;
+      remove(oldest);
+    }
+  };
   return {
     add(call) {
       const id = `c${++last}`;
-      calls.set(id, call);
-      const [oldest] = calls.keys();
-      if (calls.size > maxOpenCalls && oldest !== undefined) calls.delete(oldest);
+      set(id, call);
       return id;
     },
-    replace: (id, call) => void calls.set(id, call),
+    replace: set,
     find(id) {
-      const call = calls.get(id);
+      const call = calls.get(id)?.call;
       if (call !== undefined) return call;
       throw wrong(`there is no open call ${JSON.stringify(id)}`, "Its usage was given before, or it is too old.");
     },
-    remove: (id) => void calls.delete(id),
+    remove,
   };
 }
 
 const maxOpenCalls = 1_000;
+/** Of their requests as JSON. A request with 200,000 tokens has a million. */
+const maxOpenCharacters = 200_000_000;
 
 function checkText(name: string, value: unknown): string {
   if (typeof value === "string" && value !== "") return value;
