@@ -169,7 +169,7 @@ export type GateAnswer =
 
 /** The work of a phase whose agent is done. */
 export interface FinishedWork {
-  /** Where the agent worked. */
+  /** Where the agent worked, or its whole worktree. */
   readonly folder: string;
   /** The tree or commit in git from which the phase began; undefined if it is unknown. */
   readonly base?: string | undefined;

@@ -104,13 +104,14 @@ export function openGit(root: string, env: Environment): Git {
 export async function snapshotTree(folder: string, env: Environment): Promise<string | undefined> {
   const indexFile = join(tmpdir(), `plimsoll-index-${randomBytes(8).toString("hex")}`);
   const place = { root: folder, env, signal: AbortSignal.timeout(120_000) };
+  const run = async (...args: readonly string[]): Promise<string | undefined> => {
+    const result = await changeGit(place, args, { indexFile });
+    return "refused" in result || result.code !== 0 ? undefined : result.stdout.trim();
+  };
   try {
-    for (const args of [["add", "--all"], ["write-tree"]]) {
-      const result = await changeGit(place, args, { indexFile });
-      if ("refused" in result || result.code !== 0) return undefined;
-      if (args[0] === "write-tree") return result.stdout.trim();
-    }
-    return undefined;
+    // Files that git tracks although it ignores them. A repository without a commit has none.
+    await run("read-tree", "HEAD");
+    return (await run("add", "--all")) === undefined ? undefined : await run("write-tree");
   } finally {
     await removeTree(indexFile).catch(() => {});
   }
@@ -124,35 +125,43 @@ export async function diffWork(
   { folder, base }: Omit<FinishedWork, "answer">,
   { env, maxLines = maxDiffLines }: { readonly env: Environment; readonly maxLines?: number | undefined },
 ): Promise<string> {
-  const lines = await compareTrees({ folder, base }, env, []);
-  const more = lines.length - maxLines;
+  if (base === undefined) return "";
+  const compared = await compareTrees({ folder, base }, { env, flags: [], maxLines });
+  if (compared === undefined) return unknownChanges;
+  const { records, more } = compared;
   const rest = more > 0 ? [`… and ${countNoun(more, "more line")}. See git -C ${printable(folder)} diff ${base}`] : [];
-  return [...lines.slice(0, maxLines), ...rest].join("\n");
+  return [...records.map(printable), ...rest].join("\n");
 }
 
-/** Returns the paths that a phase has changed, relative to its folder. Undefined if that is unknown. */
+const unknownChanges = "Git cannot show what was changed: it does not read all files.";
+
+/** Returns the paths that a phase has changed, relative to its folder. Undefined if git cannot tell. */
 export async function changedFiles(
-  work: Omit<FinishedWork, "answer">,
+  { folder, base }: { readonly folder: string; readonly base: string },
   env: Environment,
 ): Promise<readonly string[] | undefined> {
-  return work.base === undefined ? undefined : compareTrees(work, env, ["--name-only", "--relative", "-z"]);
+  const flags = ["--name-only", "--relative", "-z"];
+  const compared = await compareTrees({ folder, base }, { env, flags, maxLines: Number.POSITIVE_INFINITY });
+  return compared?.records.filter((path) => path !== "");
 }
 
+/** Returns the first records of a diff and how many more there are. Undefined if there is no diff: an agent can make git
+ *  fail, and that must not look as if it had changed nothing. */
 async function compareTrees(
-  { folder, base }: Omit<FinishedWork, "answer">,
-  env: Environment,
-  flags: readonly string[],
-): Promise<string[]> {
-  const after = base === undefined ? undefined : await snapshotTree(folder, env);
-  if (base === undefined || after === undefined) return [];
+  { folder, base }: { readonly folder: string; readonly base: string },
+  { env, flags, maxLines }: { readonly env: Environment; readonly flags: readonly string[]; readonly maxLines: number },
+): Promise<{ readonly records: readonly string[]; readonly more: number } | undefined> {
+  const after = await snapshotTree(folder, env);
+  if (after === undefined) return undefined;
   const place = { root: folder, env, signal: AbortSignal.timeout(30_000) };
   // Nothing that is not in the folder of the work.
   const git = await readGit(place, ["diff", "--no-renames", ...flags, base, after, "--", "."]);
-  if ("refused" in git) return [];
-  const lines: string[] = [];
-  const isNames = flags.length > 0;
-  for await (const batch of splitRecords(git.output, isNames ? "\0" : "\n", "keep"))
-    for (const line of batch) lines.push(isNames ? decodeBytes(line) : printable(decodeBytes(line)));
-  await git.end;
-  return lines.filter((line) => !isNames || line !== "");
+  if ("refused" in git) return undefined;
+  const records: string[] = [];
+  let more = 0;
+  for await (const batch of splitRecords(git.output, flags.includes("-z") ? "\0" : "\n", "keep")) {
+    records.push(...batch.slice(0, maxLines - records.length).map(decodeBytes));
+    more += batch.length;
+  }
+  return (await git.end).code === 0 ? { records, more: more - records.length } : undefined;
 }

@@ -130,6 +130,36 @@ describe("a scope", () => {
     expect(prompt(2)).toContain("Undo these changes");
   });
 
+  test("fails the phase if git can no longer show what changed", async () => {
+    // Git then refuses to add any file.
+    const hide = "printf '* text working-tree-encoding=UTF-16\\n' >.gitattributes; echo x >>other.txt";
+    const act = [`echo new >src/a.txt; ${hide}`, "rm .gitattributes; git checkout other.txt"];
+    const report = await apply([scoped({ scopePolicy: "fail" })], { a: act });
+    expect(outcomes(report)).toEqual(["outside_scope", "completed"]);
+    expect(prompt(2)).toContain("Git cannot show what you changed");
+  });
+
+  test.each([false, true])(
+    "may leave out files that git tracks although it ignores them, worktrees: %j",
+    async (worktrees) => {
+      write(".gitignore", "*.log\n");
+      write("kept.log", "log\n");
+      git("add", "-f", ".gitignore", "kept.log");
+      git("commit", "-qm", "Keep a log");
+      const phase = scoped({ scopePolicy: "fail", maxReviewCycles: 1 });
+      expect(results(await apply([phase], { a: ["echo new >src/a.txt"] }, { worktrees }))).toEqual(["a completed"]);
+      const touched = await apply([phase], { a: ["", "echo newer >src/a.txt; echo x >kept.log"] });
+      expect(touched.phases[0]?.error).toContain("It changed kept.log, outside of its scope");
+    },
+  );
+
+  test("of a run in a folder of the repository also covers the files around it, if they are merged", async () => {
+    const phase = samplePhase("a", { scope: ["**"], scopePolicy: "fail", maxReviewCycles: 1 });
+    const options = { worktrees: true, cwd: join(project, "src") };
+    const report = await apply([phase], { a: ["echo new >a.txt; echo x >>../other.txt"] }, options);
+    expect(report.phases[0]?.error).toContain("It changed ../other.txt, outside of its scope");
+  });
+
   test("of a phase that may only read needs no change", async () => {
     const report = await apply([scoped({ allow: "read" })], { a: ["echo 'It is fine.'"] });
     expect(results(report)).toEqual(["a completed"]);

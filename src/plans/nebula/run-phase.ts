@@ -202,6 +202,11 @@ function findFolder(phase: Phase, { worktrees, options }: Application): string {
   return worktrees?.folderOf(phase) ?? options.cwd;
 }
 
+/** Where all changes of a phase are. */
+function findChanges(phase: Phase, { worktrees, options }: Application): string {
+  return worktrees?.rootOf(phase) ?? options.cwd;
+}
+
 /** An agent with the folder of its attempt, if that is known. */
 type FollowedAgent = AgentRun & { readonly attemptFolder?: string | undefined };
 
@@ -229,7 +234,7 @@ async function endAttempt(phase: Phase, end: AttemptEnd, application: Applicatio
     await writeAnswer(options.store, { key: sources.key, phase: phase.id }, end.answer);
     if (phase.gate === "watch") {
       const { base } = runOf((await record.read())!, phase.id) ?? {};
-      onEvent({ event: "shown", phase: phase.id, folder: findFolder(phase, application), base });
+      onEvent({ event: "shown", phase: phase.id, folder: findChanges(phase, application), base });
     }
     return acceptPhase(phase, end, application);
   }
@@ -336,7 +341,7 @@ async function acceptPhase(phase: Phase, end: Answered, application: Application
   // Recorded first: a kill during the question must not run the phase again.
   await recordEnd(phase, { ...end, state: "waiting", awaits: "review" }, application);
   const { base } = runOf((await record.read())!, id) ?? {};
-  const answer = await options.approve(phase, { folder: findFolder(phase, application), base, answer: end.answer });
+  const answer = await options.approve(phase, { folder: findChanges(phase, application), base, answer: end.answer });
   if (answer === true) return recordCompleted(phase, end, application);
   if (answer === false) {
     onEvent({ event: "held", phase: id, gate });

@@ -1,6 +1,6 @@
 /** Decides whether the work of an agent that has ended counts: its checks pass, it stays in its scope, and its reviewer
  *  has no findings. What is wrong becomes a text that the agent can work with. */
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { createIntake } from "../../conversation/intake/index.ts";
 import { countNoun, isPlainObject, oneLine, readJson, shorten } from "../../core/text/index.ts";
 import { plainCounter } from "../../core/tokens/index.ts";
@@ -92,7 +92,11 @@ async function findWrong(
   }
   const scope = phase.scope.join(", ");
   const outside = await findOutside(phase, work, application);
-  if (outside.length > 0) {
+  if (outside === undefined) {
+    const text = "Git cannot show what you changed, because it cannot read all files of the folder.";
+    if (phase.scopePolicy === "fail") return refused("outside_scope", text, `${text} Undo what keeps it from that.`);
+    application.onEvent({ event: "notice", phase: phase.id, message: "git cannot show what it changed" });
+  } else if (outside.length > 0) {
     const text = `t changed ${listPaths(outside)}, outside of its scope, ${scope}.`;
     if (phase.scopePolicy === "fail")
       return refused("outside_scope", `I${text}`, `I${text} Undo these changes, and do the task within the scope.`);
@@ -180,15 +184,23 @@ function fenced(text: string): string {
   return `${fence}\n${text.trimEnd()}\n${fence}`;
 }
 
-/** Returns the files of the scope's other side. In one folder, what other phases may change is not counted. */
-async function findOutside(phase: Phase, { folder, run }: Work, application: Application): Promise<string[]> {
+/** Returns the files of the scope's other side. In one folder, what other phases may change is not counted. Undefined if
+ *  git could show them before the phase, and cannot any more. */
+async function findOutside(
+  phase: Phase,
+  { folder, run }: Work,
+  application: Application,
+): Promise<string[] | undefined> {
   const { options, worktrees, sources } = application;
-  if (phase.scope.length === 0) return [];
-  const changed = await changedFiles({ folder, base: run?.base }, options.env);
+  if (phase.scope.length === 0 || run?.base === undefined) return [];
+  // All of a worktree is merged, also what is above the folder in which the agent works.
+  const root = worktrees?.rootOf(phase) ?? folder;
+  const changed = await changedFiles({ folder: root, base: run.base }, options.env);
   const isOwn = createScopeTest(phase.scope);
   const others = worktrees === undefined && options.maxWorkers > 1 ? sources.nebula.phases : [];
   const isTheirs = createScopeTest(others.flatMap(({ id, scope }) => (id === phase.id ? [] : scope)));
-  return (changed ?? []).filter((path) => !isOwn(path) && !isTheirs(path));
+  const paths = changed?.map((path) => relative(folder, join(root, path)));
+  return paths?.filter((path) => path.startsWith("../") || (!isOwn(path) && !isTheirs(path)));
 }
 
 function listPaths(paths: readonly string[]): string {
@@ -213,7 +225,7 @@ function findConflictMarks({ folder, run }: Work): string[] {
 async function reviewWork(
   phase: Phase,
   { folder, run, end, results, signal }: Work & { readonly results: readonly CheckResult[] },
-  { options, attempts, onEvent, watched }: Application,
+  { options, attempts, onEvent, watched, worktrees }: Application,
 ): Promise<Partial<Refusal> & { readonly costUsd?: number | undefined }> {
   const failed = (why: string, costUsd?: number) => {
     return { ...refused("review_failed", `The reviewer gave no verdict: ${why}`), costUsd };
@@ -223,7 +235,8 @@ async function reviewWork(
   const chosen = options.review?.(phase, { folder, budgetUsd: left });
   if (chosen === undefined) return failed("no agent is chosen for it.");
   onEvent({ event: "doing", phase: phase.id, kind: "does", text: "review" });
-  const diff = await diffWork({ folder, base: run?.base }, { env: options.env, maxLines: 2_000 });
+  const changed = { folder: worktrees?.rootOf(phase) ?? folder, base: run?.base };
+  const diff = await diffWork(changed, { env: options.env, maxLines: 2_000 });
   const attemptFolder = attempts.newFolder(`${phase.id}-review`, run?.attempts ?? 1);
   const agent = startAgent({
     command: chosen.command,

@@ -24,6 +24,8 @@ export interface Worktrees {
   readonly branch: string;
   /** Returns where a phase works. */
   folderOf(phase: Phase): string;
+  /** Returns the worktree of a phase: all that is merged. Above `folderOf` if the run is in a folder of the repository. */
+  rootOf(phase: Phase): string;
   /** Creates the worktree of a phase from the work of all others so far, or keeps the one that an earlier attempt left.
    *  `base` is the commit that it is compared with. */
   open(phase: Phase): Promise<{ readonly base: string; readonly isNew: boolean }>;
@@ -77,6 +79,7 @@ export async function openWorktrees({ name }: Pick<Nebula, "name">, options: Wor
   return {
     branch,
     folderOf: (phase) => join(pathOf(phase), prefix),
+    rootOf: pathOf,
     open: (phase) =>
       alone(async () => {
         const [path, from] = [pathOf(phase), await base()];
