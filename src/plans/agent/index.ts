@@ -15,7 +15,14 @@ export {
   lifecycleEvents,
 } from "./hooks.ts";
 export { type JudgedEnd, judgeEnd, type SessionTotals } from "./judge-end.ts";
-export { type AgentChoice, type AgentPreset, agentCommand, agentPresets, explainOption } from "./presets.ts";
+export {
+  type AgentChoice,
+  type AgentPreset,
+  agentCommand,
+  agentPresets,
+  explainOption,
+  isSessionId,
+} from "./presets.ts";
 export { type AgentLine, createEventReader, type EventReader } from "./read-events.ts";
 export { createScopeTest, readScopeState } from "./scope-state.ts";
 export { type AgentRequest, adoptAgent, defaultAgentLimits, startAgent } from "./start-agent.ts";

@@ -63,6 +63,18 @@ test("a session that goes on costs only what it added", () => {
   expect(codexEnd.usage).toEqual({ inputTokens: 5_607, cachedTokens: 4_000, outputTokens: 0 });
 });
 
+test("a session whose name could be an option does not go on", () => {
+  const answer = JSON.stringify({ type: "thread.started", thread_id: "--dangerously-bypass-approvals-and-sandbox" });
+  const judged = judgeEnd({ ...end, answer }, { agent: "codex" });
+  expect(judged.session).toBeUndefined();
+  expect(judged.outcome).toBe("completed");
+});
+
+test("an event that cannot be made a text is passed over", () => {
+  const answer = `${events()}{"type":"error","message":{"toString":1,"valueOf":1}}\n`;
+  expect(judgeEnd({ ...end, answer }, { agent: "codex" }).answer).not.toBe(answer);
+});
+
 test("an agent whose tools were denied has not completed", () => {
   const permission_denials = [
     { tool_name: "Write", tool_input: { file_path: "src/a.ts", content: "x" } },

@@ -75,6 +75,12 @@ test("a session goes on with the same level as it began", () => {
   }
 });
 
+test("what an agent could take for an option or a path is no session", () => {
+  for (const session of ["--dangerously-bypass-approvals-and-sandbox", "-", "../other", "/tmp/s.jsonl", "a b", ""])
+    for (const agent of names)
+      expect(() => agentCommand({ agent, session }), `${agent} ${session}`).toThrow("no id of");
+});
+
 test("gemini trusts a folder only if it is told to", () => {
   expect(agentCommand({ agent: "gemini", trustFolder: true })).toContain("--skip-trust");
   expect(linesOf({}).join()).not.toContain("trust");

@@ -149,6 +149,8 @@ export function agentCommand(choice: AgentChoice): string {
   const { agent = "", command, model, allow = "edit", budgetUsd, args = [], session, checks = [] } = choice;
   const reason = model === undefined ? undefined : explainOption(model);
   if (reason !== undefined) throw new ContextError("usage", `the model "${model}" ${reason}`);
+  if (choice.session !== undefined && !isSessionId(choice.session))
+    throw new ContextError("usage", `the session ${JSON.stringify(choice.session)} is no id of a session`);
   if (command?.includes("{model}")) {
     if (model !== undefined) return command.replaceAll("{model}", () => quote(model));
     throw new ContextError("usage", "the agent's command contains {model}, but no model is chosen", {
@@ -182,6 +184,12 @@ export function agentCommand(choice: AgentChoice): string {
 /** Returns why a value is refused: an agent could read it as an option. Returns undefined for any other value. */
 export function explainOption(value: string): string | undefined {
   return value.trimStart().startsWith("-") ? 'starts with "-", so an agent could read it as an option' : undefined;
+}
+
+/** Whether an agent can only read it as the id of a session. It comes from what an agent printed, and some agents take it
+ *  where they take options and paths too. */
+export function isSessionId(value: unknown): value is string {
+  return typeof value === "string" && /^\w[\w.:-]{0,199}$/.test(value);
 }
 
 /** Quotes a text as one word for a shell, if it needs quotes. */

@@ -1,7 +1,7 @@
 /** Reads the events that known agents print, one JSON value on each line, while they run and after their end: what the
  *  agent does now, its session, its answer, its tokens and dollars, and what it was not allowed to do. */
 import { type Fields, isAmount, isPlainObject, oneLine, readJson, shorten } from "../../core/text/index.ts";
-import type { AgentEvents } from "./presets.ts";
+import { type AgentEvents, isSessionId } from "./presets.ts";
 import type { AgentUsage } from "./watch-agent.ts";
 
 /** What the events of an agent say so far. */
@@ -44,16 +44,26 @@ export function createEventReader(prints: AgentEvents): EventReader {
       if (name === "stderr") return lines.flatMap((line) => readLog(line, facts));
       return lines.flatMap((line) => {
         const event = readJson(line, isPlainObject);
-        return event === undefined ? [] : readers[prints](event, facts);
+        return event === undefined ? [] : readEvent(event, prints, facts);
       });
     },
     report() {
       if (rest.stdout !== "") this.read("stdout", "\n");
       if (rest.stderr !== "") this.read("stderr", "\n");
-      const { isRead, denials, ...report } = facts;
-      return isRead ? { ...report, denials: [...denials] } : undefined;
+      const { isRead, denials, session, ...report } = facts;
+      const known = isSessionId(session) ? { session } : {};
+      return isRead ? { ...report, ...known, denials: [...denials] } : undefined;
     },
   };
+}
+
+function readEvent(event: Fields, prints: AgentEvents, facts: Facts): AgentLine[] {
+  try {
+    return readers[prints](event, facts);
+  } catch {
+    // An object that hides its toString, in place of a text.
+    return [];
+  }
 }
 
 interface Facts extends Omit<{ -readonly [Key in keyof AgentReport]: AgentReport[Key] }, "denials"> {

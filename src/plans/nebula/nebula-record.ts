@@ -15,7 +15,7 @@ import {
   type ShapeCheck,
 } from "../../core/text/index.ts";
 import type { Machine, ProcessIdentity } from "../../host/index.ts";
-import type { AgentUsage, SessionTotals } from "../agent/index.ts";
+import { type AgentUsage, isSessionId, type SessionTotals } from "../agent/index.ts";
 import {
   emptyFabric,
   type Fabric,
@@ -313,7 +313,7 @@ const isPhaseRun: ShapeCheck<PhaseRun> = objectOf(
     attemptFolder: isText,
     awaits: (value): value is "review" | "merge" => value === "review" || value === "merge",
     base: isText,
-    session: objectOf({ id: isText }, { usage: isUsage, costUsd: isAmount }) as ShapeCheck<AgentSession>,
+    session: objectOf({ id: isSessionId }, { usage: isUsage, costUsd: isAmount }) as ShapeCheck<AgentSession>,
     feedback: isText,
     cycles: isCount,
     scopeClaims: listOf(isText),
