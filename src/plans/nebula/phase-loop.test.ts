@@ -228,6 +228,28 @@ test("a reviewer accepts the work or has findings, and its cost counts", async (
   for (const part of ["Make it.", "-old", "+bad", "- `true`: exit code 0"]) expect(asked).toContain(part);
 });
 
+test("a reviewer that failed has accepted nothing", async () => {
+  const review = () => ({ command: "cat >/dev/null; echo ACCEPT; exit 1" });
+  const report = await apply([scoped({ reviewer: {} })], { a: ["echo new >src/a.txt"] }, { review });
+  expect([results(report), attempts()]).toEqual([["a failed"], 1]);
+  expect(report.phases[0]?.error).toMatch(/gave no verdict: .*exit code 1/);
+});
+
+test("a run that is interrupted during a review leaves the phase waiting", async () => {
+  const interrupt = new AbortController();
+  const review = () => ({ command: "cat >/dev/null; sleep 30" });
+  const report = await apply(
+    [scoped({ reviewer: {} })],
+    { a: ["echo new >src/a.txt"] },
+    {
+      review,
+      signal: interrupt.signal,
+      onEvent: (event) => event.event === "doing" && event.text === "review" && interrupt.abort(),
+    },
+  );
+  expect(results(report)).toEqual(["a waiting"]);
+});
+
 describe("a person at a gate", () => {
   const answering = (...answers: readonly (boolean | GateAnswer)[]) => {
     const works: FinishedWork[] = [];
@@ -293,6 +315,32 @@ describe("a conflict with the work of others", () => {
     expect(results(report)).toEqual(["a completed", "b completed"]);
     expect(prompt(2, "b")).toContain("Conflict in: src/a.txt");
     expect(git("show", "nebula/plan:src/a.txt")).toBe("by a\nby b\n");
+  });
+
+  test("is not resolved while its marks are there, also after another failure", { tags: ["deep"] }, async () => {
+    const [first, second] = both();
+    const checked = { ...second!, check: ["test -e src/ok"], maxReviewCycles: 4 };
+    const resolve = "printf 'by a\\nby b\\n' >src/a.txt";
+    const report = await apply(
+      [first!, checked],
+      {
+        a: ["echo by a >src/a.txt"],
+        b: [`${slow}; echo by b >src/a.txt; touch src/ok`, "rm src/ok", "touch src/ok", resolve],
+      },
+      options(),
+    );
+    expect(report.phases[1]?.history?.map(({ outcome }) => outcome)).toEqual([
+      ...["conflict", "check_failed", "conflict", "completed"],
+    ]);
+    expect(git("show", "nebula/plan:src/a.txt")).toBe("by a\nby b\n");
+  });
+
+  test("is found in a folder of the repository too", { tags: ["deep"] }, async () => {
+    const phases = ["a", "b"].map((id) => samplePhase(id, { scope: ["**"], allowScopeOverlap: true }));
+    const acts = { a: ["echo by a >a.txt"], b: [`${slow}; echo by b >a.txt`, "echo more >b.txt", "echo both >a.txt"] };
+    const report = await apply(phases, acts, options({ cwd: join(project, "src") }));
+    expect(report.phases[1]?.history?.map(({ outcome }) => outcome)).toEqual(["conflict", "conflict", "completed"]);
+    expect(git("show", "nebula/plan:src/a.txt")).toBe("both\n");
   });
 
   test("that a person has merged is accepted by --resume, and no agent runs", { tags: ["deep"] }, async () => {

@@ -44,7 +44,7 @@ export async function verifyWork(phase: Phase, work: Work, application: Applicat
   const { end } = work;
   if (end.outcome !== "completed" && end.outcome !== "denied") return end;
   const results = await runChecks(phase, work, application);
-  if (work.signal.aborted) return { ...end, outcome: "interrupted", error: "The run was interrupted." };
+  if (work.signal.aborted) return { ...end, ...interrupted };
   const verdict = results.some(isFailed) ? "failed" : "passed";
   const checks: AttemptRecord["checks"] = results.length === 0 ? undefined : verdict;
   const { error: _, hint: __, ...rest } = end;
@@ -55,8 +55,11 @@ export async function verifyWork(phase: Phase, work: Work, application: Applicat
   if (refusal !== undefined) return { ...completed, ...refusal };
   if (phase.reviewer === undefined) return completed;
   const { costUsd, ...review } = await reviewWork(phase, { ...work, results }, application);
-  return { ...completed, ...review, ...(costUsd !== undefined && { costUsd: (end.costUsd ?? 0) + costUsd }) };
+  const spent = costUsd === undefined ? {} : { costUsd: (end.costUsd ?? 0) + costUsd };
+  return work.signal.aborted ? { ...end, ...interrupted, ...spent } : { ...completed, ...review, ...spent };
 }
+
+const interrupted = { outcome: "interrupted", error: "The run was interrupted." } as const;
 
 /** Work that does not count, in a sentence for people and a text for the agent. Without the latter, another attempt would
  *  not help. */
@@ -85,7 +88,7 @@ async function findWrong(
   work: Work & { readonly checks: AttemptRecord["checks"] },
   application: Application,
 ): Promise<Refusal | undefined> {
-  const marked = findConflictMarks(work);
+  const marked = await findConflictMarks(phase, work, application);
   if (marked.length > 0) {
     const text = `These files still have the marks of a conflict: ${marked.join(", ")}.`;
     return refused("conflict", text, `${text} Decide what each place should say, and remove the marks.`);
@@ -210,13 +213,20 @@ function listPaths(paths: readonly string[]): string {
   );
 }
 
-/** Returns the files that an agent had to free from the marks of a conflict and that still have them. */
-function findConflictMarks({ folder, run }: Work): string[] {
-  const named = /^Conflict in: (.*)$/m.exec(run?.feedback ?? "")?.[1]?.split(", ") ?? [];
+/** Returns the files that still have the marks of a conflict. Whether an attempt ends for another reason, or the agent
+ *  has told git that it is resolved, does not matter. */
+async function findConflictMarks(
+  phase: Phase,
+  { folder, run }: Work,
+  { options, worktrees }: Application,
+): Promise<string[]> {
+  const hadConflict = run?.history?.some(({ outcome }) => outcome === "conflict") ?? false;
+  if (worktrees === undefined || run?.base === undefined || !hadConflict) return [];
+  const root = worktrees.rootOf(phase);
   const marked: string[] = [];
-  for (const path of named) {
-    const read = readForeignText(join(folder, path), { within: folder });
-    if ("text" in read && /^<<<<<<< /m.test(read.text)) marked.push(path);
+  for (const path of (await changedFiles({ folder: root, base: run.base }, options.env)) ?? []) {
+    const read = readForeignText(join(root, path), { within: root });
+    if ("text" in read && /^<<<<<<< [\s\S]*^>>>>>>> /m.test(read.text)) marked.push(relative(folder, join(root, path)));
   }
   return marked;
 }
@@ -252,7 +262,8 @@ async function reviewWork(
   const judged = judgeEnd(await agent.end, { agent: chosen.agent, model: chosen.model, prices: options.prices });
   await attempts.remove(attemptFolder);
   const { answer, costUsd, outcome } = judged;
-  const verdict = /^[\s*#`]*(ACCEPT|FINDINGS)\b/m.exec(answer)?.[1];
+  const hasAnswered = outcome === "completed" || outcome === "denied";
+  const verdict = hasAnswered ? /^[\s*#`]*(ACCEPT|FINDINGS)\b/m.exec(answer)?.[1] : undefined;
   if (verdict === "ACCEPT") return { costUsd };
   if (verdict === undefined) return failed(judged.error ?? `${outcome}, ${shorten(oneLine(answer), 200)}`, costUsd);
   const text = answer

@@ -1,6 +1,6 @@
 /** Gives every phase a git worktree and a branch of its own, and merges what it did into one branch of the nebula. */
 import { existsSync } from "node:fs";
-import { basename, dirname, isAbsolute, join, normalize } from "node:path";
+import { basename, dirname, isAbsolute, join, normalize, relative } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { messageOf, oneLine } from "../../core/text/index.ts";
 import {
@@ -33,7 +33,7 @@ export interface Worktrees {
    *  harm. */
   merge(phase: Phase, work: Omit<SharedWork, "commit">): Promise<string | undefined>;
   /** Brings the branch into the worktree of a phase whose work conflicts with it. Returns the files with the conflict,
-   *  which is marked in their texts. Undefined if that is not possible. */
+   *  which is marked in their texts, relative to where it works. Undefined if that is not possible. */
   takeIn(phase: Phase): Promise<readonly string[] | undefined>;
   /** Makes sure that a lost attempt of another machine can no longer be merged. Returns whether it was merged before. */
   takeOver(phase: Phase, lost: LostAttempt): Promise<boolean>;
@@ -108,7 +108,7 @@ export async function openWorktrees({ name }: Pick<Nebula, "name">, options: Wor
     takeIn: (phase) =>
       alone(async () => {
         const [own, from] = [openGit(pathOf(phase), env), await base()];
-        return own.mergeWithMarks(from);
+        return (await own.mergeWithMarks(from))?.map((path) => relative(prefix || ".", path));
       }),
     takeOver: (phase, lost) => alone(async () => (shared === undefined ? false : shared.takeOver(phase, lost))),
     close: (phase) =>
