@@ -139,6 +139,16 @@ test("asks once: after a yes the next question comes when as much as the limit w
   expect(decisionOf(await askGuard(attended, callInput("c5"))).permissionDecision).toBe("ask");
 });
 
+test("takes a call that a rule of the client denied for no yes", async () => {
+  configure("guard: { session_usd: 0.5 }\n");
+  transcripts.add("s1", answerLine({ id: "a" }) + answerLine({ id: "b" }));
+  expect(decisionOf(await askGuard(attended, callInput("c1"))).permissionDecision).toBe("ask");
+  // As Claude Code 2.1.327 writes it: nobody was asked.
+  const denied = { toolUseResult: "Error: Permission to use Bash has been denied.", toolDenialKind: "permission-rule" };
+  transcripts.add("s1", resultLine("c1", denied));
+  expect(decisionOf(await askGuard(attended, callInput("c2"))).permissionDecision).toBe("ask");
+});
+
 test("a person can allow more dollars for the session that was stopped last", async () => {
   configure("guard: { session_usd: 0.5, day_usd: 0.6, on_limit: deny }\n");
   expect(await sandbox.call(["guard", "allow", "5"])).toMatchObject({ code: 2 });

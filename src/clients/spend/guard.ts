@@ -98,7 +98,9 @@ async function takeAnswer(record: GuardRecord): Promise<GuardRecord> {
   const { callId, allows, accepts } = asked;
   const line = await findLine(transcript, `"tool_use_id":${JSON.stringify(callId)}`, 6);
   if (line === undefined) return record;
-  const isRefused = readJson(line, isPlainObject)?.toolUseResult === "User rejected tool use";
+  const { toolUseResult, toolDenialKind } = readJson(line, isPlainObject) ?? {};
+  // A rule, a hook or an interrupt can end a call too, before anybody has answered (Claude Code 2.1.327).
+  const isRefused = toolUseResult === "User rejected tool use" || typeof toolDenialKind === "string";
   const { asked: _, ...rest } = record;
   return isRefused
     ? rest
