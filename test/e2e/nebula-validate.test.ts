@@ -1,3 +1,5 @@
+import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
@@ -20,6 +22,18 @@ function phase(id: string, ...lines: string[]): void {
 const alike = `phase  works in  command                         permissions
 all    .         (no agent chosen, use --agent)  edit
 `;
+
+test.each([["init"], ["generate", "Add a page", "--agent-command", "touch started"]])(
+  "a plan is not written through a link of the repository: nebula %s",
+  async (command, ...args) => {
+    mkdirSync(join(sandbox.home, "outside"));
+    symlinkSync(join(sandbox.home, "outside"), join(sandbox.cwd, "linked"));
+    const [wish = [], ...options] = [args.slice(0, 1), ...args.slice(1)];
+    const { code, stderr } = await sandbox.run(["nebula", command!, ...wish, "linked", ...(options as string[])]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("leads through a symbolic link out of")]);
+    expect([...readdirSync(join(sandbox.home, "outside")), existsSync(join(sandbox.cwd, "started"))]).toEqual([false]);
+  },
+);
 
 test("a sound nebula is told to be so, and shown in waves", async () => {
   phase("model", 'scope = ["src/model/**"]');

@@ -2,7 +2,15 @@ import { readdir } from "node:fs/promises";
 import { basename, join, parse, resolve } from "node:path";
 import { usageError } from "../../core/errors.ts";
 import { printable, toByteString, wholeNumber } from "../../core/text/index.ts";
-import { changeFile, loadConfig, modelForCounter, requireTrust, shownPath, takeEndSignals } from "../../host/index.ts";
+import {
+  changeFile,
+  isInside,
+  loadConfig,
+  modelForCounter,
+  requireTrust,
+  shownPath,
+  takeEndSignals,
+} from "../../host/index.ts";
 import { agentPresets, createEventReader } from "../../plans/agent/index.ts";
 import { composeContext, findLoadedFiles, generateNebula, readContextSettings } from "../../plans/index.ts";
 import { dollars } from "../../plans/nebula/index.ts";
@@ -46,6 +54,9 @@ errors is not written. Nothing is run: read the files first. Commands in "check"
         `${printable(directory)} already has ${taken.map(printable).join(", ")}`,
         "Name another folder.",
       );
+    // A repository may have a link of that name. Looked at before the agent costs money.
+    const place = { root: isInside(folder, cwd) ? cwd : parse(folder).root, env };
+    await changeFile(join(folder, "nebula.toml"), { ...place, dryRun: true, change: () => "" });
     const wish = given === "-" ? (await readTextInput("-", call)).text : given;
     if (wish.trim() === "") throw usageError("PROMPT is empty", "Say what the plan should do.");
     const timeoutMs = (wholeNumber(options.timeout, "timeout", 1) ?? 600) * 1000;
@@ -88,20 +99,27 @@ errors is not written. Nothing is run: read the files first. Commands in "check"
     }
     for (const [name, text] of Object.entries(files)) {
       const change = (current: string | undefined) => current ?? toByteString(text);
-      await changeFile(join(folder, name), { root: parse(folder).root, env, change });
+      await changeFile(join(folder, name), { ...place, change });
     }
     const paths = Object.keys(files).map((name) => shownPath(join(folder, name), cwd, env));
-    const named = printable(directory);
-    const next = [
-      "Nothing has run. Next:",
-      `  1. Read these files, above all "check": these commands will run.`,
-      `  2. plimsoll trust ${named}`,
-      `  3. plimsoll nebula apply ${named} --agent ${chosen.name ?? "NAME"} --worktrees`,
-    ];
-    const text = [...paths.map((path) => `created ${printable(path)}`), shown, "", ...next].join("\n");
+    const text = [
+      ...paths.map((path) => `created ${printable(path)}`),
+      shown,
+      "",
+      ...nextSteps(printable(directory), chosen.name),
+    ].join("\n");
     return { json: { files: paths, problems, tries, costUsd: costUsd ?? null }, text };
   },
 });
+
+function nextSteps(folder: string, agent = "NAME"): string[] {
+  return [
+    "Nothing has run. Next:",
+    `  1. Read these files, above all "check": these commands will run.`,
+    `  2. plimsoll trust ${folder}`,
+    `  3. plimsoll nebula apply ${folder} --agent ${agent} --worktrees`,
+  ];
+}
 
 /** An agent that does not report its cost has no limit, and a person who asked for one must know. */
 function readBudget(given: string | undefined, isKept: boolean, note: (text: string) => void): number | undefined {

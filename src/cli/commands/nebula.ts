@@ -6,6 +6,7 @@ import { countNoun, formatNumber, printable, printableLines, toByteString } from
 import {
   changeFile,
   chooseCounter,
+  isInside,
   lookInStore,
   modelForCounter,
   ownMachine,
@@ -90,7 +91,8 @@ add more files, and run "plimsoll nebula validate DIR". Existing files are never
     const files = Object.entries(starterFiles(basename(folder)));
     for (const [name, text] of files) {
       const change = (current: string | undefined) => current ?? toByteString(text);
-      await changeFile(join(folder, name), { root: parse(folder).root, env, change });
+      // A repository may have a link of that name.
+      await changeFile(join(folder, name), { root: isInside(folder, cwd) ? cwd : parse(folder).root, env, change });
     }
     const paths = files.map(([name]) => shownPath(join(folder, name), cwd, env));
     const named = printable(call.arguments[0]!);
