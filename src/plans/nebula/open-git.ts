@@ -59,16 +59,19 @@ export function openGit(root: string, env: Environment): Git {
     const { stdout } = await attempt("diff", "--name-only", "--diff-filter=U", "-z");
     return stdout.split("\0").filter((each) => each !== "");
   };
+  const commitOf = async (revision: string): Promise<string | undefined> => {
+    const { code, stdout } = await attempt("rev-parse", "--verify", "--quiet", revision);
+    return code === 0 ? stdout.trim() : undefined;
+  };
   return {
     run,
     attempt,
-    async commitOf(revision) {
-      const { code, stdout } = await attempt("rev-parse", "--verify", "--quiet", revision);
-      return code === 0 ? stdout.trim() : undefined;
-    },
+    commitOf,
     async commitAll({ id, title }) {
       await run("add", "--all");
-      if ((await attempt("diff", "--cached", "--quiet")).code === 0) return;
+      const isSame = (await attempt("diff", "--cached", "--quiet")).code === 0;
+      // A conflict that was resolved in favour of the phase leaves its files as they were, and still ends a merge.
+      if (isSame && (await commitOf("MERGE_HEAD")) === undefined) return;
       const message = `${id}: ${oneLine(title)}\n\nPlimsoll-Phase: ${id}`;
       await run("commit", "--quiet", "--no-verify", "--no-gpg-sign", "-m", message);
     },

@@ -335,6 +335,13 @@ describe("a conflict with the work of others", () => {
     expect(git("show", "nebula/plan:src/a.txt")).toBe("by a\nby b\n");
   });
 
+  test("may be resolved in favour of the later work", { tags: ["deep"] }, async () => {
+    const acts = { a: ["echo by a >src/a.txt"], b: [`${slow}; echo by b >src/a.txt`, "echo by b >src/a.txt"] };
+    const report = await apply(both(), acts, options());
+    expect(results(report)).toEqual(["a completed", "b completed"]);
+    expect(git("show", "nebula/plan:src/a.txt")).toBe("by b\n");
+  });
+
   test("is found in a folder of the repository too", { tags: ["deep"] }, async () => {
     const phases = ["a", "b"].map((id) => samplePhase(id, { scope: ["**"], allowScopeOverlap: true }));
     const acts = { a: ["echo by a >a.txt"], b: [`${slow}; echo by b >a.txt`, "echo more >b.txt", "echo both >a.txt"] };
