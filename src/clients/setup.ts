@@ -91,7 +91,11 @@ async function addLimit(
 ): Promise<Outcome> {
   const line = `guard: { session_usd: ${sessionUsd}, on_limit: ask }\n`;
   return change(join(configDirectory(env), "config.yaml"), { root, env, dryRun }, (current = "") => {
-    if (/^guard\s*:/m.test(current)) throw new ContextError("refused_target", "has a guard already, which stays");
+    if (/^(["']?)guard\1\s*:/m.test(current))
+      throw new ContextError("refused_target", "has a guard already, which stays");
+    // After these, another line would break the whole file.
+    if (/^(?:[ \t]*\{|\.\.\.)/m.test(current))
+      throw new ContextError("refused_target", "cannot take another line, so write the guard into it by hand");
     return current === "" || current.endsWith("\n") ? current + line : `${current}\n${line}`;
   });
 }

@@ -91,6 +91,21 @@ test("leaves a status line and a guard that a person has, and clients that were 
   expect(readFileSync(join(sandbox.home, ".config/plimsoll/config.yaml"), "utf8")).toBe("guard: { day_usd: 3 }\n");
 });
 
+test.each([
+  "{ guard: { day_usd: 3 } }\n",
+  "# mine\n\n{ tokens: {} }\n",
+  "'guard': { day_usd: 3 }\n",
+  "tokens: {}\n...\n",
+])("adds no guard to a configuration that would break: %j", async (text) => {
+  fillHome();
+  mkdirSync(join(sandbox.home, ".config/plimsoll"), { recursive: true });
+  writeFileSync(join(sandbox.home, ".config/plimsoll/config.yaml"), text);
+  const args = ["setup", "claude-code", "--yes", "--no-check", "--session-usd", "5"];
+  const { stdout } = await sandbox.call(args, { env: env() });
+  expect(stdout).toMatch(/claude-code: guard: (?:has a guard already|cannot take another line)/);
+  expect(readFileSync(join(sandbox.home, ".config/plimsoll/config.yaml"), "utf8")).toBe(text);
+});
+
 test("plugin without a client works on all that are found", async () => {
   fillHome();
   const before = readHome();
