@@ -500,6 +500,76 @@ test("a result that waited for the one before it does not refer to it", async ()
   expect((await print("three")).updatedToolOutput.stdout).toMatch(/: Same text/);
 });
 
+describe("with hooks that say when a turn ends", () => {
+  /** The model made this call. */
+  const print = async (command: string, stdout: string, more: Record<string, unknown> = {}) => {
+    const tool_input = JSON.stringify({ command });
+    const answer = await afterTool("Bash", outputOf(stdout), { tool_input, ends: "after_batch", ...more });
+    return answer?.updatedToolOutput.stdout as string | undefined;
+  };
+  /** All calls of an answer have ended. The model gets these results. */
+  const endTurn = (...shown: [command: string, tool_use_id: string, tool_response: unknown][]) => {
+    const ended = shown.map(([command, tool_use_id, tool_response]) => ({
+      ...{ tool_name: "Bash", tool_input: { command }, tool_use_id, tool_response },
+    }));
+    return ask("after_batch", { tool_calls: JSON.stringify(ended) });
+  };
+  const turn = async (command: string, stdout: string) => {
+    const shown = await print(command, stdout);
+    await endTurn([command, `call-${calls}`, shown ?? stdout]);
+    return shown;
+  };
+
+  // The client took the second result first, however long after the first one its call began.
+  test("no result refers to one of its turn, and a note means what was shown before it", async () => {
+    await turn("cat a", text);
+    const slow = await print("sleep 0.3; cat a", text);
+    expect(slow).toMatch(/: Same text as the result of Bash cat a above, before these calls/);
+    expect(await print("cat a", changed)).toMatch(/Bash cat a above, before these calls[\s\S]*changed60/);
+    expect(await print("cat again", changed)).toBeUndefined();
+    await endTurn();
+    expect(await turn("cat other", changed)).toMatch(/^.*as the result of Bash cat again above, before these calls/);
+  });
+
+  test("a result that no hook has seen is known before the next one", async () => {
+    await turn("cat a", text);
+    await endTurn(["cat a", "unseen", `Exit code 1\n${changed.replace("value70 =", "changed70 =")}`]);
+    const next = await turn("cat b", text);
+    // The newest result of `cat a` has a line before these, and shows two of them otherwise.
+    expect(next?.split("\n").slice(1)).toEqual([
+      expect.stringMatching(/ 1-60, there 2-61\]$/),
+      expect.stringContaining("value60"),
+      expect.stringMatching(/ 62-70, there 63-71\]$/),
+      expect.stringContaining("value70"),
+      expect.stringMatching(/ 72-120, there 73-121\]$/),
+    ]);
+  });
+
+  test("a note that the client did not take is not what later results refer to", async () => {
+    await turn("cat a", text);
+    const longer = `${text}\n${text.replaceAll("value", "other")}`;
+    expect(await print("cat b", longer)).toContain("Only new lines");
+    const cut = "The client shows the beginning.";
+    await endTurn(["cat b", `call-${calls}`, cut]);
+    expect(await turn("cat c", longer)).toMatch(/as last shown by Bash cat a above, before these calls/);
+    expect(await turn("cat d", text.replaceAll("value", "other"))).not.toContain("Bash cat b");
+  });
+
+  test("calls that cannot be read make the context forget all", async () => {
+    await turn("cat a", text);
+    await ask("after_batch", { tool_calls: "{}" });
+    expect(await turn("cat b", text)).toBeUndefined();
+  });
+
+  test("a result that comes while those of the last turn are recorded waits for them", async () => {
+    await turn("cat a", text);
+    const ended = endTurn(["cat a", "unseen", changed]);
+    const next = print("cat b", text);
+    await ended;
+    expect(await next).toMatch(/ 1-60\][\s\S]*value60[\s\S]* 62-120\]$/);
+  });
+});
+
 test("results are admitted in the order in which they came, also if one is read from a file", async () => {
   const file = join(folder, "whole.txt");
   writeFileSync(file, `${text}\n${"and more of it\n".repeat(3_000)}`);
