@@ -458,6 +458,25 @@ test("an answer does not wait for the disk, and the next process knows what was 
   expect(again.updatedToolOutput.stdout).toMatch(/^\[[a-z2-7]{4} .*\]\nmore and more$/m);
 });
 
+test("if a write fails, later results still know the newest one of a call", async () => {
+  let isBroken = false;
+  const update: Store["update"] = async (...change) => {
+    if (isBroken) throw new ContextError("store_unavailable", "locked");
+    return store.update(...change);
+  };
+  tools = open(async () => ({ ...store, update }));
+  const print = (command: string, output: string) =>
+    afterTool("Bash", outputOf(output), { tool_input: JSON.stringify({ command }) });
+  await print("cat a", text);
+  await end();
+  isBroken = true;
+  await print("cat a", changed);
+  await end();
+  isBroken = false;
+  const { updatedToolOutput } = await print("cat b", text);
+  expect(updatedToolOutput.stdout).toMatch(/ 1-60\]\n.*value60 .*\n.* 62-120\]$/);
+});
+
 test("parallel results are answered in the order in which they came", async () => {
   let isSlow = false;
   const put: Store["put"] = async (...record) => {
@@ -559,6 +578,24 @@ describe("with hooks that say when a turn ends", () => {
     await turn("cat a", text);
     await ask("after_batch", { tool_calls: "{}" });
     expect(await turn("cat b", text)).toBeUndefined();
+  });
+
+  test("a new process does not refer to a context without the newest result of the conversation", async () => {
+    const transcript_path = join(folder, "session.jsonl");
+    const write = (ids: readonly string[]) => {
+      const content = ids.map((tool_use_id) => ({ type: "tool_result", tool_use_id, content: "" }));
+      writeFileSync(transcript_path, `${JSON.stringify({ uuid: "1", message: { content } })}\n`);
+    };
+    await print("cat a", text, { tool_use_id: "first" });
+    await endTurn(["cat a", "first", text]);
+    await print("pwd", "/", { tool_use_id: "known" });
+    await end();
+    tools = openHere();
+    write(["first", "known"]);
+    expect(await print("cat b", text, { transcript_path })).toContain("Bash cat a above");
+    tools = openHere();
+    write(["first", "known", "unseen"]);
+    expect(await print("cat c", text, { transcript_path })).toBeUndefined();
   });
 
   test("a result that comes while those of the last turn are recorded waits for them", async () => {

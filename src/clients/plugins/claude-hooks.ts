@@ -305,7 +305,7 @@ function noteBases(hook: Hook, admitted: AdmittedResult, { trim, admission }: Cl
 /** Says what the intake needs to know of a call, when the results of earlier turns are known. */
 async function describeCall(hook: Hook, { turns }: ClaudeState) {
   const { tool, input, callId, milliseconds, arrival } = hook;
-  await turns.whenKnown(hook);
+  await turns.whenKnown(hook, hook.transcript);
   const isParallel = arrival !== undefined && turns.isParallel(hook, arrival, milliseconds);
   return { tool, input, callId, isParallel, isUnordered: true };
 }

@@ -4,6 +4,7 @@
  *  client names them with their results, before it asks the model again. */
 import { type Fields, isFields, listOf, readJson } from "../../core/text/index.ts";
 import type { PluginAdmission, PluginContext } from "./admit-results.ts";
+import { createTranscript } from "./claude-transcript.ts";
 
 /** When a result came. */
 export interface Arrival {
@@ -17,8 +18,8 @@ export interface Arrival {
 export interface ClaudeTurns {
   /** Call this as soon as a result comes. */
   arrive(context: PluginContext, hasBatches: boolean): Arrival;
-  /** Waits until the results of earlier turns are known. */
-  whenKnown(context: PluginContext): Promise<void>;
+  /** Waits until the results of earlier turns are known. Takes the file of the client's transcript. */
+  whenKnown(context: PluginContext, transcript: string): Promise<void>;
   /** Returns whether the model made this call together with the one before. */
   isParallel(context: PluginContext, arrival: Arrival, milliseconds: number): boolean;
   /** The intake knows a result. A shortened one has the id of its original, if the note stands in it. */
@@ -36,6 +37,7 @@ interface ContextTurns {
   /** When the last result was answered, or came if it has no answer yet. */
   lastResult: number;
   known: Promise<void>;
+  isOpened: boolean;
 }
 
 export function createClaudeTurns(admission: PluginAdmission, now: () => number): ClaudeTurns {
@@ -44,7 +46,13 @@ export function createClaudeTurns(admission: PluginAdmission, now: () => number)
   const find = ({ sessionId, agentId = "" }: PluginContext): ContextTurns => {
     const key = `${sessionId} ${agentId}`;
     // The first result may belong to a turn that an earlier process has seen.
-    const none = { turn: 0, admitted: 0, lastResult: Number.NEGATIVE_INFINITY, known: Promise.resolve() };
+    const none = {
+      turn: 0,
+      admitted: 0,
+      lastResult: Number.NEGATIVE_INFINITY,
+      known: Promise.resolve(),
+      isOpened: false,
+    };
     const found = contexts.get(key) ?? none;
     contexts.set(key, found);
     return found;
@@ -70,7 +78,13 @@ export function createClaudeTurns(admission: PluginAdmission, now: () => number)
   };
   return {
     arrive: (context, hasBatches) => ({ time: now(), turn: hasBatches ? find(context).turn : undefined }),
-    whenKnown: (context) => find(context).known,
+    whenKnown(context, transcript) {
+      const found = find(context);
+      if (!found.isOpened)
+        found.known = found.known.then(() => forgetUnknown(context, transcript, admission)).catch(() => {});
+      found.isOpened = true;
+      return found.known;
+    },
     isParallel(context, { time, turn }, milliseconds) {
       const found = find(context);
       const before = found.lastResult;
@@ -96,4 +110,16 @@ export function createClaudeTurns(admission: PluginAdmission, now: () => number)
       })().catch(() => {});
     },
   };
+}
+
+/** An earlier process may have ended before it wrote its last results, or the client went on without one. Then nobody
+ *  knows what the newest results of a call have shown. */
+async function forgetUnknown(context: PluginContext, path: string, { forget }: PluginAdmission): Promise<void> {
+  if (path === "" || context.agentId !== undefined) return;
+  const transcript = createTranscript(path);
+  await transcript.read();
+  const newest = transcript.blocks().findLast(({ type }) => type === "tool_result");
+  const held = new Set<unknown>();
+  await forget(context, ({ callId }) => Boolean(held.add(callId)));
+  if (newest !== undefined && held.size > 0 && !held.has(newest.tool_use_id)) await forget(context);
 }
