@@ -1,7 +1,7 @@
 /** Runs `plimsoll run` and a nebula of three phases with the real claude, codex, opencode, gemini and pi against a
  *  scripted model, and checks what they did: `npm run accept:agents -- DIR [NAME…]`. DIR has an installation of each
  *  agent; scripts/agents/clients.mjs says where. Uses loopback only. */
-import { execFile, execFileSync } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -21,9 +21,7 @@ const written = "written by the agent\n";
 const failures = [];
 const model = await startProvider({ title: "A task", answer: follow });
 try {
-  // Copilot CLI is no known agent.
-  const known = clientNames.filter((name) => name !== "copilot");
-  for (const name of chosen.length > 0 ? chosen : known) await accept(name);
+  for (const name of chosen.length > 0 ? chosen : clientNames.filter(hasPreset)) await accept(name);
   await acceptScripted();
 } finally {
   await model.close();
@@ -31,6 +29,11 @@ try {
 }
 console.log(failures.length === 0 ? "\nAll checks passed." : `\n${failures.length} failed:\n${failures.join("\n")}`);
 process.exitCode = failures.length === 0 ? 0 : 1;
+
+/** Only the recordings of the others are read. */
+function hasPreset(name) {
+  return !["copilot", "cline", "qwen"].includes(name);
+}
 
 // The model does what the task says: it writes a file with the tool that the client offers, then runs a command.
 
@@ -84,6 +87,7 @@ async function accept(name) {
     acceptNebula,
     acceptBudget,
     acceptLoop,
+    acceptApiErrors,
     acceptLevels,
     acceptNotes,
   ].filter(({ name }) => (process.env.ONLY ?? name).split(",").includes(name));
@@ -156,7 +160,8 @@ async function acceptBudget(name) {
   writeNebula(place, { names: ["one"], limit: "max_budget_usd = 0.01\n" });
   const { code, json, stderr } = await apply(place, []);
   const phase = json.phases?.[0];
-  if (name === "claude" || name === "codex")
+  // The models of the others have no known price.
+  if (reportsDenials(name) || name === "gemini")
     check(
       code === 1 && phase?.outcome === "over_budget",
       `${name}: max_budget_usd = 0.01 ends ${phase?.outcome}: ${phase?.error}`,
@@ -201,6 +206,40 @@ async function acceptLoop(name) {
     );
     const usage = phase?.history?.map(({ usage }) => usage.inputTokens).join(", ");
     check(costs[1] < costs[0], `${name}: the second attempt costs only what it added; input tokens: ${usage}`, costs);
+  }
+}
+
+/** An API that refuses every request must be on the screen soon. */
+async function acceptApiErrors(name) {
+  for (const status of [401, 529]) {
+    const failing = await startProvider({
+      failures: Object.fromEntries([...Array(2_000).keys()].map((n) => [n, status])),
+    });
+    const home = mkdtempSync(join(root, `${name}-home-`));
+    const place = openProject(name, prepareClient(folder, name, { home, url: failing.url }));
+    writePhase(place, { more: "", body: "Say hello." });
+    const seen = await new Promise((settle) => {
+      const args = ["nebula", "apply", "plan", "--agent", name, "--model", modelOf(name)];
+      const child = spawn(process.execPath, [plimsoll, ...args], { cwd: place.project, env: place.env });
+      const timer = setTimeout(() => child.kill("SIGINT"), 90_000);
+      let text = "";
+      let shown;
+      child.stderr.on("data", (chunk) => {
+        text += chunk;
+        const line = /^.*(?:the API answers|unexpected status|API Error|error).*$/im.exec(text)?.[0];
+        if (line === undefined || shown !== undefined) return;
+        shown = { line, at: Date.now() };
+        child.kill("SIGINT");
+      });
+      child.on("close", () => {
+        clearTimeout(timer);
+        settle(shown ?? { line: text });
+      });
+    });
+    // The time of the client's own start is not counted.
+    const seconds = ((seen.at ?? Number.NaN) - (failing.calls.find((call) => call.number > 0)?.at ?? 0)) / 1_000;
+    await failing.close();
+    check(seconds < 10, `${name}: ${status} is on the screen ${seconds.toFixed(1)} s after the request: ${seen.line}`);
   }
 }
 

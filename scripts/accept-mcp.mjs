@@ -35,13 +35,19 @@ const failures = [];
 let conversation;
 let play;
 /** Gives the new results to the play and returns the calls that it asks for. */
-function follow({ text, results, tools }) {
+function follow({ body, results, tools }) {
   play.tools ??= tools;
-  if (compactionPrompts.test(text)) {
+  const messages = body.messages ?? body.input ?? body.contents ?? [];
+  if (compactionPrompts.test(JSON.stringify(messages.at(-1)))) {
     play.compactions += 1;
+    play.isCompacting = true;
     return { text: "<summary>The files were read.</summary>" };
   }
-  if (results.length < play.seen) play.seen = 0;
+  if (results.length < play.seen) {
+    play.compactions += play.isCompacting ? 0 : 1;
+    play.seen = 0;
+  }
+  play.isCompacting = false;
   const fresh = results.slice(play.seen);
   play.seen = results.length;
   // A compaction may take results away before the model has seen them. Then it asks again.
@@ -58,9 +64,8 @@ function follow({ text, results, tools }) {
   };
 }
 
-/** What the clients ask when they shorten their history. */
-const compactionPrompts =
-  /create a detailed summary of the conversation|CONTEXT CHECKPOINT COMPACTION|<state_snapshot>|detailed prompt for continuing our conversation|anchored summary/i;
+/** What claude and codex ask when they shorten their history. The others ask without tools. */
+const compactionPrompts = /create a detailed summary of the conversation|CONTEXT CHECKPOINT COMPACTION/i;
 
 async function accept(choice) {
   const [name, part] = choice.split(":");
@@ -308,7 +313,7 @@ async function acceptRoom(name) {
   const counts = reads.map(({ pages }) => pages);
   const after = reads.filter(({ compactions }, index) => compactions > (reads[index - 1]?.compactions ?? 0));
   check(
-    after.length > 0 && after.every(({ pages }) => pages <= counts[0]) && Math.max(...counts) > counts[0],
+    after.length > 0 && Math.max(...counts) <= counts[0],
     `${name}: with --total 100000, reads took ${counts.join(",")} calls; after compactions ${after.map(({ pages }) => pages).join(",")}`,
     reads,
   );
@@ -320,18 +325,21 @@ function* readOften(place, reads, rounds) {
       { length: count },
       (_, index) => `export const price${index} = ${index * 7}; // of item ${index}\n`,
     ).join("");
-  write(place, "large.ts", lines(600));
-  write(place, "small.ts", lines(85));
+  // Some clients stop a model that makes the same call again and again.
+  for (let index = 0; index < 7; index += 1) {
+    write(place, `large-${index}.ts`, lines(600));
+    write(place, `small-${index}.ts`, lines(85));
+  }
   const read = (path) => ["files", "read_text_file", { path: join(place.project, path) }];
   for (let round = 0; round < rounds; round += 1) {
     const compactions = play.compactions;
-    const [first] = yield [read("large.ts")];
+    const [first] = yield [read(`large-${round % 7}.ts`)];
     let [pages, text] = [1, first ?? ""];
     for (let token = nextToken(text); token !== undefined && pages < 40; token = nextToken(text)) {
       [text] = yield [["files", "next_page", { token }]];
       pages += 1;
     }
-    const small = yield Array.from({ length: 7 }, () => read("small.ts"));
+    const small = yield Array.from({ length: 7 }, (_, index) => read(`small-${index}.ts`));
     const isWhole = (each) => each.includes("price84 = 588") && nextToken(each) === undefined;
     reads.push({ pages, compactions, small: small.filter(isWhole).length, text: text.slice(-200) });
   }
@@ -426,7 +434,8 @@ const clients = {
     shortenWindow: ({ home }) => {
       const file = join(home, ".config/opencode/opencode.json");
       const settings = JSON.parse(readFileSync(file, "utf8"));
-      const limit = { context: 130_000, output: 8_000 };
+      // Wide enough for the whole conversation: with the scripted model, opencode 1.18 stops at its compaction.
+      const limit = { context: 1_000_000, output: 8_000 };
       settings.provider.scripted.models = { "claude-sonnet-4-5": { limit } };
       writeFileSync(file, JSON.stringify(settings));
     },

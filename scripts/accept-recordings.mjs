@@ -50,17 +50,21 @@ function runIn(own, program, args) {
 }
 
 function checkReplay(own, paths, { calls, input, read, output }) {
-  const flags = ["--window", "64000,200000", "--policy", "none,economic", "--json"];
+  const flags = ["--window", "128000,200000", "--policy", "none,economic", "--json"];
   const { json, stderr, error } = runIn(own, process.execPath, [command, "replay", ...paths, ...flags]);
   if (error !== undefined) return [`replay ${error}`];
   const { recorded, results } = json;
-  const found = { input: recorded?.total, read: recorded?.read, output: recorded?.output, calls: results[0].calls };
+  const found = {
+    input: recorded?.total,
+    read: recorded?.read,
+    output: recorded?.output,
+    calls: results[0]?.calls ?? recorded?.answers,
+  };
   const leftOut = stderr.split("\n").filter((line) => /: left out: /.test(line));
   const invalid = results.filter((row) => row.invalid > 0).map(({ policy, window }) => `${policy} at ${window}`);
   return [
     ...differences("replay", found, { calls, input, read, output }),
     ...leftOut,
-    ...stderr.split("\n").filter((line) => line.includes("not as recorded")),
     ...compareWhatIf(own, paths, results),
     ...invalid.map((where) => `invalid requests with ${where}`),
   ];
@@ -70,8 +74,11 @@ function checkReplay(own, paths, { calls, input, read, output }) {
 function compareWhatIf(own, paths, results) {
   const { json } = runIn(own, process.execPath, [command, "bill", ...paths, "--what-if", "--no-index", "--json"]);
   const dollarsOf = (name) => json?.whatIf.variants.find((variant) => variant.name === name)?.usd;
-  return [64, 200].flatMap((thousands) => {
-    const { usd } = results.find(({ window, policy }) => window === 1000 * thousands && policy === "economic");
+  // What cannot be simulated as it was billed is in neither. `checkBill` prints the reason.
+  if (results.length === 0 && json?.whatIf.sessions === 0) return [];
+  return [128, 200].flatMap((thousands) => {
+    const row = results.find(({ window, policy }) => window === 1000 * thousands && policy === "economic");
+    const usd = row?.usd;
     const other = dollarsOf(`economic, ${thousands}k`);
     return Math.abs(usd / other - 1) <= 0.01 ? [] : [`economic at ${thousands}k: $${usd} in replay, $${other} in bill`];
   });

@@ -73,12 +73,22 @@ async function bundleMain(dist) {
   await build.close();
 }
 
+/** The reader of YAML is mostly a package, and neither keeps state nor throws our errors. So the status line, which asks for it
+ *  only if a person wrote a configuration, takes that of the hooks. */
+function shareYaml(dist, prefix) {
+  const own = join(dist, "host/config/read-yaml.js");
+  const isShared = (id, importer = "") => prefix === "status" && join(importer, "..", id) === own;
+  const resolveId = (id, importer) => (isShared(id, importer) ? { id: "./hooks-read-yaml.js", external: true } : null);
+  return { name: "share-yaml", resolveId };
+}
+
 async function bundleAlone(dist, { name, file, prefix, isOneFile = false }, collector) {
   const build = await rolldown({
     input: { [name]: join(dist, file) },
     platform: "node",
     plugins: [
       { name: "quick-start", renderChunk: importBuiltinsDirectly, load: withoutLanguages },
+      shareYaml(dist, prefix),
       readData(dist),
       collector.plugin,
     ],

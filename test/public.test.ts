@@ -110,10 +110,8 @@ function sessionPrograms(): Record<string, string> {
   };
 }
 
-test("a session takes only the names of its tools, if these are known", () => {
-  const typos = ["both_typo", "tools_typo", "tuple_typo"];
-  const named = errorsIn.sessions.map((error) => /Argument of type '"(\w+)"'/.exec(error)?.[1]);
-  expect(named.sort()).toEqual(typos);
+test("a session takes any name, because a model may invent one", () => {
+  expect(errorsIn.sessions).toEqual([]);
 });
 
 function requestPrograms(): Record<string, string> {

@@ -253,6 +253,7 @@ test("every command has its help frozen", async () => {
     "init",
     "inject",
     "import",
+    "setup",
     "undo",
     "packs",
     "notes",

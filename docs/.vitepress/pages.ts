@@ -24,7 +24,7 @@ const knownGroups: Readonly<Record<string, readonly string[]>> = {
   Conversations: ["history.md", "integrations.md", "serve.md", "policies.md", "intake.md", "tokens.md"],
   Spending: ["bill.md", "spend.md", "billing.md"],
   Tools: ["session.md", "mcp.md", "plugins.md", "fleet.md"],
-  "Prompts and plans": ["compose.md", "nebula.md"],
+  "Prompts and plans": ["compose.md", "nebula.md", "nebula-reference.md"],
   Safety: ["trust.md"],
 };
 

@@ -111,6 +111,12 @@ const settings = {
   cline: {
     model: "gpt-5.4",
     env: () => ({ CLINE_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1" }),
+    files: (url) => {
+      const settings = { provider: "openai-compatible", apiKey: "none", model: "gpt-5.4", baseUrl: `${url}/v1` };
+      const providers = { "openai-compatible": { settings, updatedAt: "2026-11-01T00:00:00Z", tokenSource: "manual" } };
+      const file = { version: 1, lastUsedProvider: "openai-compatible", modes: {}, providers };
+      return { ".cline/data/settings/providers.json": JSON.stringify(file) };
+    },
   },
   qwen: {
     model: "qwen3-coder",

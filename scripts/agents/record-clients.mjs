@@ -14,6 +14,9 @@ const placesOf = {
   opencode: [".local/share/opencode/opencode.db"],
   gemini: [".gemini/tmp"],
   pi: [".pi/agent/sessions"],
+  copilot: [".copilot/session-state"],
+  cline: [".cline/data/sessions"],
+  qwen: [".qwen/projects"],
 };
 
 /** Writes one folder for each client below `target`. `clients` has an installation of each; see clients.mjs. */
@@ -80,14 +83,21 @@ const firstArgs = {
   opencode: ["run", "-m", modelOf("opencode"), "TASK do it"],
   gemini: ["-m", modelOf("gemini"), "--yolo", "--skip-trust", "-p", "TASK do it"],
   pi: ["-p", "--provider", "scripted", "--model", "claude-sonnet-4-5", "TASK do it"],
+  copilot: ["-p", "TASK do it", "--allow-all-tools"],
+  cline: ["--json", "--compaction", "off", "TASK do it"],
+  qwen: ["--auth-type", "openai", "--yolo", "-p", "TASK do it"],
 };
 
+/** cline continues no session without a terminal. */
 const nextArgs = {
   claude: ["--continue", ...firstArgs.claude],
   codex: ["exec", ...codexFlags, "resume", "--last", "TASK do it"],
   opencode: ["run", "--continue", "-m", modelOf("opencode"), "TASK do it"],
   gemini: ["--resume", "latest", ...firstArgs.gemini],
   pi: ["--continue", ...firstArgs.pi],
+  copilot: ["--continue", ...firstArgs.copilot],
+  cline: firstArgs.cline,
+  qwen: ["--continue", ...firstArgs.qwen],
 };
 
 function answerAt(step, turns) {
@@ -98,6 +108,8 @@ function answerAt(step, turns) {
 function reading(tools, path) {
   if (tools.includes("Read")) return { name: "Read", input: { file_path: path } };
   if (tools.includes("read_file")) return { name: "read_file", input: { file_path: path } };
+  if (tools.includes("read_files")) return { name: "read_files", input: { files: [{ path }] } };
+  if (tools.includes("view")) return { name: "view", input: { path } };
   if (tools.includes("read")) return { name: "read", input: { filePath: path, path } };
   if (tools.includes("exec_command")) return { name: "exec_command", input: { cmd: `cat ${path}` } };
   return { name: "shell", input: { command: ["cat", path] } };

@@ -71,10 +71,10 @@ export function tellApply(output: Output, now: () => Date): ApplyTelling {
         onEvent(event) {
           standing.note(event);
           if (told.json) return tellPrograms(event);
-          show();
-          if (event.event === "doing" && !isRare(event, told.watched)) return;
+          const isPrinted = event.event !== "doing" || isRare(event, told.watched);
           const [line, isProblem] = describeEvent(event, options.shown);
-          (isProblem ? told.problem : told.note)(line);
+          if (isPrinted) (isProblem ? told.problem : told.note)(line);
+          show();
         },
         questions: (call, signal) => createApplyQuestions(call, { signal, onAsking }),
         interrupt() {
@@ -218,7 +218,7 @@ function createStanding({ phases, completed }: ProgressOptions, now: () => Date)
       const waiting = phases - ended.completed - ended.failed - ended.blocked - running.size;
       const parts = [
         `${ended.completed} of ${phases} completed`,
-        ...(running.size > 0 ? [`${running.size} running`] : []),
+        ...(running.size > 0 ? [`running ${[...running.keys()].map(printable).join(", ")}`] : []),
         ...(waiting > 0 ? [`${waiting} waiting`] : []),
         ...(ended.failed > 0 ? [`${ended.failed} failed`] : []),
         ...(ended.blocked > 0 ? [`${ended.blocked} blocked`] : []),

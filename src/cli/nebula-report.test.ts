@@ -55,8 +55,8 @@ describe("for people", () => {
     onEvent(completed);
     expect(lines).toEqual([
       "note api: waiting → running, prompt 4,210 tokens",
-      "progress 0 of 4 completed · running api · 3 waiting · 4,210 prompt tokens",
-      "note api: running → completed, 12.3 s, prompt 4,210 tokens",
+      "progress 0 of 4 completed · running api · 3 waiting · 4,210 prompt tokens\n  api  0 s        starts (0 s)",
+      "note api: running → completed, 12.3 s, prompt 4,210 tokens, not checked",
       "progress 1 of 4 completed · 3 waiting · 4,210 prompt tokens",
     ]);
   });
@@ -64,7 +64,9 @@ describe("for people", () => {
   test("phases that completed in the last run count from the start", () => {
     const { lines, onEvent } = trial({ completed: 3 });
     onEvent(started);
-    expect(lines.at(-1)).toBe("progress 3 of 4 completed · running api · 4,210 prompt tokens");
+    expect(lines.at(-1)).toBe(
+      "progress 3 of 4 completed · running api · 4,210 prompt tokens\n  api  0 s        starts (0 s)",
+    );
   });
 
   test("the line of a start says what was cut from the context", () => {
@@ -171,7 +173,7 @@ test("the report has a line for each phase, the first line of its error, and a s
   } as const;
   expect(renderApplyReport(report).split("\n")).toEqual([
     "api   failed     2 attempts       1.3 s  4,210 tokens  It failed.",
-    "docs  completed  1 attempt   2 min 10 s     90 tokens",
+    "docs  completed  1 attempt   2 min 10 s     90 tokens  not checked",
     "page  blocked                                          api did not complete.",
     "3 phases: 1 completed, 1 failed, 1 blocked",
   ]);

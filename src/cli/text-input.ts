@@ -60,8 +60,8 @@ async function refuseOthers({ messages = [], source }: MessagesInput): Promise<v
     const message = `holds ${countNoun(length, "line")} but no message`;
     throw new ContextError("unreadable_input", message, { file, hint: messagesHint });
   }
-  const programs = { "claude-code": "Claude Code", codex: "Codex", "gemini-cli": "gemini-cli", pi: "pi" } as const;
-  throw new ContextError("unreadable_input", `this is a ${programs[kind]} session, not a list of messages`, {
+  const { agentNames } = await import("../recordings/bill/sum-calls.ts");
+  throw new ContextError("unreadable_input", `this is a ${agentNames[kind]} session, not a list of messages`, {
     file,
     hint: "Use plimsoll replay, which reads those.",
   });

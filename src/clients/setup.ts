@@ -4,7 +4,6 @@ import { ContextError } from "../core/errors.ts";
 import { messageOf, toByteString } from "../core/text/index.ts";
 import { attemptChange, configDirectory, type Environment, exists, findProgram, homeDirectory } from "../host/index.ts";
 import { loadJsonFormat } from "../rules/index.ts";
-import { pluginClients } from "./index.ts";
 import {
   changePlugin,
   installState,
@@ -14,10 +13,13 @@ import {
 } from "./plugins/plugin.ts";
 
 /** Returns the clients whose program is on PATH or whose folder is in HOME, or in which our plugin is installed. */
-export async function findClients(env: Environment): Promise<PluginClient[]> {
+export async function findClients(
+  clients: Readonly<Record<string, () => Promise<PluginClient>>>,
+  env: Environment,
+): Promise<PluginClient[]> {
   const root = homeDirectory(env);
   const found: PluginClient[] = [];
-  for (const load of Object.values(pluginClients)) {
+  for (const load of Object.values(clients)) {
     const client = await load();
     const isHere =
       (await findProgram(client.program, env)) !== undefined ||

@@ -42,6 +42,7 @@ export {
 } from "./files/change-journal.ts";
 export type { CountReport } from "./files/count-files.ts";
 export {
+  foldersAbove,
   hasRepository,
   isOtherProject,
   projectRoot,

@@ -168,7 +168,7 @@ export async function checkAgentCommand(
 }
 
 /** Returns why a program cannot run, or undefined if it can. */
-async function explainMissing(
+export async function explainMissing(
   word: string,
   { cwd, env }: CommandPlace,
 ): Promise<{ readonly reason: string; readonly hint?: string } | undefined> {

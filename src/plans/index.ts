@@ -17,6 +17,7 @@ export { generateNebula } from "./generate-nebula.ts";
 export {
   type ApplyChoice,
   type ApplySettings,
+  checkProblems,
   chooseReviewers,
   findPhase,
   limitProblems,

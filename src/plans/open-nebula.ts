@@ -24,7 +24,7 @@ import {
   trustRecord,
 } from "../host/index.ts";
 import { readProjectFetches } from "../rules/index.ts";
-import { type ChosenAgent, checkAgentCommand, chooseAgent, findLoadedFiles } from "./choose-agent.ts";
+import { type ChosenAgent, checkAgentCommand, chooseAgent, explainMissing, findLoadedFiles } from "./choose-agent.ts";
 import {
   type ApplyOptions,
   type LoadedNebula,
@@ -235,6 +235,28 @@ export function limitProblems(
       rule: "unkept-limit",
       message: `"${key}" ${message}`,
     }));
+}
+
+/** Returns a problem for each phase that can never complete because the program of a check is missing. */
+export async function checkProblems(
+  { nebula, agentSettings }: Pick<LoadedNebula, "nebula" | "agentSettings">,
+  { cwd, env }: Pick<Caller, "cwd" | "env">,
+): Promise<NebulaProblem[]> {
+  const problems: NebulaProblem[] = [];
+  const place = { cwd: resolve(cwd, nebula?.workingDirectory ?? ""), env };
+  for (const { file, line, key, value } of agentSettings) {
+    if (!/(^|\.)check$/.test(key) || !Array.isArray(value)) continue;
+    for (const command of value) {
+      const why = await explainMissing(
+        String(/^\s*([\w./+:@%,-]+)(?=[\s;&|<>]|$)/.exec(command)?.[1] ?? "true"),
+        place,
+      );
+      if (why === undefined) continue;
+      const message = `the check "${command}" cannot succeed: ${why.reason}`;
+      problems.push({ file: relative(cwd, file), line, severity: "warning", rule: "never-completes", message });
+    }
+  }
+  return problems;
 }
 
 /** How the agent of a phase would run. */

@@ -23,6 +23,9 @@ export function recordingPlaces(env: Environment): readonly string[] {
     join(data, "opencode/opencode.db"),
     ...entriesIn(gemini).map(({ name }) => join(gemini, name, "chats")),
     join(env.PI_CODING_AGENT_DIR || join(home, ".pi/agent"), "sessions"),
+    join(env.COPILOT_HOME || join(home, ".copilot"), "session-state"),
+    join(env.CLINE_DATA_DIR || join(home, ".cline/data"), "sessions"),
+    join(home, ".qwen/projects"),
   ];
   return places.filter((place) => existsSync(place));
 }
@@ -141,9 +144,15 @@ function sessionsAmong(
   entries: readonly Dirent[],
   { path, within }: SessionFile,
 ): (SessionFile & { isFolder: boolean })[] {
-  // Claude Code describes a sub-agent in a file beside its session.
+  const names = new Set(entries.map(({ name }) => name));
+  // Claude Code describes a sub-agent in a file beside its session, and cline each session. Copilot CLI keeps the state of
+  // rewinds.
+  const isBeside = (name: string): boolean =>
+    name.endsWith(".meta.json") ||
+    name === "tracking.json" ||
+    names.has(`${name.slice(0, -".json".length)}.messages.json`);
   const isSession = ({ name }: Dirent): boolean =>
-    (/\.jsonl?$/.test(name) && !name.endsWith(".meta.json")) || name === "opencode.db";
+    (/\.jsonl?$/.test(name) && !isBeside(name)) || name === "opencode.db";
   const wanted = entries.filter((entry) => entry.isDirectory() || (entry.isFile() && isSession(entry)));
   return wanted
     .sort((left, right) => (left.name < right.name ? -1 : 1))

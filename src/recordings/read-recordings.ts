@@ -136,20 +136,16 @@ async function readDatabase(path: string, known: FileEntry | undefined): Promise
  *  store, or if it cannot be read. */
 export async function readTrims(place: string): Promise<ReadonlyMap<string, readonly number[]>> {
   const trims = new Map<string, number[]>();
-  const readAllEvents = async (store: Store): Promise<void> => {
-    for (let after = 0; ; ) {
-      const events = await readEvents(store, { after, limit: eventsAtOnce });
-      for (const { kind, sessionId, at, numbers } of events) {
-        const isTrim = kind === "trim" || (kind === "loss" && numbers.cause === "epoch");
-        if (!isTrim || sessionId === undefined) continue;
-        const times = trims.get(sessionId) ?? [];
-        trims.set(sessionId, times);
-        times.push(at);
-      }
-      const last = events.at(-1)?.sequence;
-      if (last === undefined) return;
-      after = last;
+  const readPage = async (store: Store, after: number): Promise<number | undefined> => {
+    const events = await readEvents(store, { after, limit: eventsAtOnce });
+    for (const { kind, sessionId, at, numbers } of events) {
+      const isTrim = kind === "trim" || (kind === "loss" && numbers.cause === "epoch");
+      if (isTrim && sessionId !== undefined) trims.set(sessionId, [...(trims.get(sessionId) ?? []), at]);
     }
+    return events.at(-1)?.sequence;
+  };
+  const readAllEvents = async (store: Store): Promise<void> => {
+    for (let after: number | undefined = 0; after !== undefined; ) after = await readPage(store, after);
   };
   // A store that is damaged or in use elsewhere must not stop a bill.
   await lookInStore(place, readAllEvents).catch(() => undefined);

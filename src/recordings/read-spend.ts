@@ -54,6 +54,7 @@ export interface SpendSum {
 
 /** One answer and its cost. */
 export interface SpentAnswer extends Omit<UsageCost, "price"> {
+  readonly price: ModelPrice;
   /** Milliseconds since 1970, 0 if it is not known. */
   readonly time: number;
   readonly isPriced: boolean;
@@ -194,6 +195,7 @@ function describeAnswer(call: CallFact, price: ModelPrice): SpentAnswer {
     cost: 0,
     outputCost: 0,
     isPriced: !price.isDefault,
+    price,
     rewriteUsd: 0,
   };
   for (const step of call.extra ?? []) {

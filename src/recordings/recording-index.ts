@@ -33,7 +33,7 @@ export interface FileEntry {
 
 /** The files of the index. `recent` has the transcripts of a day: a status line has no time to read all. */
 export function indexFile(env: Environment, part: "all" | "recent"): string {
-  return join(stateDirectory(env), "recordings", `${part}-1.jsonl`);
+  return join(stateDirectory(env), "recordings", `${part}-2.jsonl`);
 }
 
 /** An entry as a line of the index. */
@@ -207,7 +207,7 @@ function tailAt(file: number, offset: number): number {
   return bytes.reduce((sum, byte) => Math.imul(sum ^ byte, 0x01000193), 0x811c9dc5);
 }
 
-/** Adds facts that are not in the lines: the kind of a sub-agent, and the folder of gemini-cli. */
+/** Adds facts that are not in the lines: the kind of a sub-agent, and the folder of cline and gemini-cli. */
 export function describeFolder(facts: SessionFacts | undefined, file: SessionFile): void {
   if (facts === undefined) return;
   const { path } = file;
@@ -215,6 +215,10 @@ export function describeFolder(facts: SessionFacts | undefined, file: SessionFil
     const meta = readBeside(path.replace(/\.jsonl$/, ".meta.json"), file);
     const kind = /"agentType"\s*:\s*"([^"]*)"/.exec(meta)?.[1];
     facts.subAgent = kind ?? "sub-agent";
+  }
+  if (facts.agent === "cline") {
+    const head = readBeside(path.replace(/\.messages\.json$/, ".json"), file);
+    facts.project ||= String(parseFields(head)?.cwd ?? "");
   }
   if (facts.agent === "gemini-cli" && basename(dirname(path)) === "chats") {
     const folder = dirname(dirname(path));

@@ -16,12 +16,14 @@ export const writers: Readonly<Record<string, string>> = {
   "src/host/store/sqlite-connection.ts": "the store, which the user places",
   "src/plans/agent/attempt-folder.ts": "an attempt, in the state directory or a new temporary folder",
   "src/plans/nebula/attempt-folders.ts": "removes empty folders of attempts in the state directory",
+  "src/plans/generate-nebula.ts": "a new temporary folder",
   "src/recordings/recording-index.ts": "the index of recordings, in the state directory",
   "src/cli/commands/run.ts": "a new temporary folder",
   "src/results/mcp/run-command.ts": "output of a command, in a new temporary folder",
   "src/clients/plugins/check-client.ts": "a home for a client, in a new temporary folder",
   "src/clients/plugins/gemini-cli.ts": "a state directory, in a new temporary folder",
   "src/clients/plugins/admit-results.ts": "sums of a session, in the state directory",
+  "src/clients/spend/saved-money.ts": "dollars of a session, in the state directory",
   "src/clients/plugins/plugin-sessions.ts": "removes sums of a session in the state directory",
 };
 

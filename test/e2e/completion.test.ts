@@ -40,7 +40,7 @@ async function completeInFish(line: string): Promise<string[]> {
 describe.skipIf(!has("bash"))("bash (skipped where it is not installed)", () => {
   test("commands, options and arguments complete", async () => {
     expect(await completeInBash("plimsoll ")).toEqual([
-      ...["init", "inject", "import", "undo", "packs", "notes", "sync", "audit", "count"],
+      ...["init", "inject", "import", "setup", "undo", "packs", "notes", "sync", "audit", "count"],
       ...[
         "trim",
         "serve",

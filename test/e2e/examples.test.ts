@@ -32,6 +32,18 @@ describe.each(["ai-sdk", "anthropic", "openai"])("the example %s", (example) => 
   });
 });
 
+test("a session's tools fit the loops of three SDKs, and their types", async () => {
+  for (const sdk of ["anthropic", "openai", "ai-sdk"]) {
+    const [line] = await run("session", `${sdk}-loop.mjs`);
+    expect(line).toMatch(/^Read long\.ts in 4 pages\. Budget: \d+k of 20k left/);
+  }
+  const options = "--ignoreConfig --noEmit --allowJs --checkJs --strict --module nodenext --target es2023 --types node";
+  const files = ["anthropic", "openai", "ai-sdk"].map((sdk) => `examples/session/${sdk}-loop.mjs`);
+  const compiler = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
+  const args = [compiler, ...options.split(" "), "--skipLibCheck", ...files];
+  await expect(promisify(execFile)(process.execPath, args, { cwd: root })).resolves.toMatchObject({ stdout: "" });
+});
+
 test("the example of a summary uses what its small model says, and the digest while that model is down", async () => {
   const lines = await run("anthropic", "summary.mjs");
   const summaries = lines.flatMap((line) => /^ {2}trimmed to \d+ tokens, summary (.*)$/.exec(line)?.[1] ?? []);

@@ -176,6 +176,8 @@ describe("worktrees", () => {
     tags: ["deep"],
   }, async () => {
     sandbox.write(".gitattributes", "* merge=evil\n");
+    // Otherwise the agent is asked to resolve it.
+    writeManifest("max_review_cycles = 1");
     sandbox.write("shared", "a\n");
     git("add", "-A");
     git("commit", "-qm", "attributes");
@@ -185,7 +187,7 @@ describe("worktrees", () => {
     const run = await apply(["--worktrees", "--max-workers", "4"], act);
     expect(run.code).toBe(1);
     expect(run.stderr).toMatch(
-      /two: running → failed .*could not be merged into nebula\/plan: they conflict in shared\./,
+      /two: running → conflict .*could not be merged into nebula\/plan: they conflict in shared\./,
     );
     expect(run.stdout).toMatch(/^last +blocked/m);
     expect(git("show", "nebula/plan:shared")).toBe("one\n");
@@ -267,7 +269,7 @@ describe("a run", () => {
   test("tells each phase the project, the fabric and what its dependencies answered, then its task", async () => {
     const run = await sandbox.run(words());
     expect(run.code, run.stderr).toBe(0);
-    expect(run.stdout).toMatch(/^api +completed +1 attempt +\d\.\d s +\d+ tokens$/m);
+    expect(run.stdout).toMatch(/^api +completed +1 attempt +\d\.\d s +\d+ tokens +not checked$/m);
     expect(run.stdout).toContain("3 phases: 3 completed");
     expect(started()).toEqual(["api", "docs", "page"]);
     const prompt = read("prompt-page");
@@ -282,7 +284,7 @@ describe("a run", () => {
   test("says what happens on stderr, and with --json as events that tell the tokens of what was sent", async () => {
     const plain = await apply();
     expect(plain.stderr).toMatch(/plimsoll: api: waiting → running, prompt \d+ tokens\n/);
-    expect(plain.stderr).toMatch(/plimsoll: api: running → completed, \d\.\d s, prompt \d+ tokens\n/);
+    expect(plain.stderr).toMatch(/plimsoll: api: running → completed, \d\.\d s, prompt \d+ tokens, not checked\n/);
     const run = await apply(["--json"]);
     const events = run.stderr
       .trimEnd()
@@ -472,7 +474,7 @@ test("status has tokens, dollars and time of every attempt", { tags: ["deep"] },
   await sandbox.run(claude, { env: { ...env, ACT_api: "exit 1" } });
   const run = await sandbox.run([...claude, "--resume"], { env });
   expect(run.code, run.stderr).toBe(0);
-  expect(run.stdout).toMatch(/^api +completed +2 attempts +\d\.\d s +\d+ tokens +\$0\.1250$/m);
+  expect(run.stdout).toMatch(/^api +completed +2 attempts +\d\.\d s +\d+ tokens +\$0\.1250 +not checked$/m);
   expect(run.stdout).toMatch(/3 phases: 3 completed, \$0\.3750$/m);
   const { phases } = JSON.parse((await sandbox.call(["nebula", "status", "plan", "--json"])).stdout);
   expect(phases[0]).toMatchObject({ id: "api", costUsd: 0.125 });

@@ -8,6 +8,7 @@ import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { claudeFolder } from "../../src/clients/plugins/claude-code.ts";
 import { makeRepository } from "../make-repository.ts";
+import { answerLine, createTranscripts } from "./claude-transcripts.ts";
 import { createSandbox, mainFile, type Sandbox } from "./run-plimsoll.ts";
 
 let sandbox: Sandbox;
@@ -267,4 +268,25 @@ test("the help of every action is as pinned, and has examples", async () => {
     expect(stdout).toContain("Examples:");
     await expect(stdout).toMatchFileSnapshot(`golden/help-${words.replaceAll(" ", "-")}.txt`);
   }
+});
+
+test("the first prompt after the cache went cold says its price and the choices, and no other prompt does", async () => {
+  const transcripts = createTranscripts(sandbox.home);
+  const usage = { input_tokens: 0, cache_read_input_tokens: 300_000, cache_creation_input_tokens: 100_000 };
+  const answer = (id: string, secondsAgo: number, more: object = usage) =>
+    answerLine({ id, session: id, time: new Date(Date.now() - secondsAgo * 1000), usage: more });
+  transcripts.add("cold", answer("cold", 430));
+  transcripts.add("warm", answer("warm", 100));
+  transcripts.add("short", answer("short", 430, { input_tokens: 10, cache_creation_input_tokens: 5_000 }));
+  const prompt = async (session: string) => {
+    const event = { hook_event_name: "UserPromptSubmit", session_id: session, prompt: "go" };
+    const input = JSON.stringify({ ...event, transcript_path: transcripts.file(session) });
+    return (await sandbox.call(["plugin", "hook", "claude-code"], { input })).stdout;
+  };
+  const { systemMessage, ...rest } = JSON.parse(await prompt("cold"));
+  expect(systemMessage).toMatch(
+    /went cold 2:1\d ago\. This prompt costs about \$1\.50 .*400,000 tokens.*\/compact.*\/clear/,
+  );
+  expect(rest).toEqual({});
+  for (const session of ["warm", "short", "none"]) expect(await prompt(session)).toBe("");
 });

@@ -49,7 +49,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Prints what Claude Code prints with --output-format=json. */
+/** Prints the last event of Claude Code. */
 const claudeProgram = (changes: object, act = "") =>
   `cat >prompt\n${act}\ncat <<'END'\n${JSON.stringify({ type: "result", result: "Done.", total_cost_usd: 0.25, usage: { input_tokens: 1000, output_tokens: 20 }, permission_denials: [], ...changes })}\nEND`;
 
@@ -105,12 +105,12 @@ test("a configuration names the agent, its model, what it may do and more words,
   writeFileSync(join(sandbox.home, ".config/plimsoll/config.yaml"), config);
   const reading = "--permission-mode=default '--disallowedTools=Edit(**),Write(**),NotebookEdit(**)'";
   const words = "--allowedTools 'Bash(npm test:*)'";
-  expect(await line()).toBe(`claude -p --output-format=json ${reading} --model=opus ${words}`);
+  expect(await line()).toBe(`claude -p --verbose --output-format=stream-json ${reading} --model=opus ${words}`);
   expect(await line("--allow", "edit", "--model", "sonnet")).toBe(
-    `claude -p --output-format=json --permission-mode=acceptEdits --model=sonnet ${words}`,
+    `claude -p --verbose --output-format=stream-json --permission-mode=acceptEdits --model=sonnet ${words}`,
   );
   // What is meant for one agent is not for another.
-  expect(await line("--agent", "pi")).toBe("pi -p --tools read,grep,find,ls");
+  expect(await line("--agent", "pi")).toBe("pi -p --mode json --tools read,grep,find,ls");
   expect(await line("--agent-command", "mine")).toBe("mine");
 });
 
@@ -128,9 +128,9 @@ test("a project's own choice of agent has no effect until it is trusted", async 
 
 test("gemini gets no trust for a folder with settings of its own", async () => {
   const line = async () => JSON.parse((await call(["x", "--agent", "gemini", "--dry-run", "--json"])).stdout).command;
-  expect(await line()).toBe("gemini --approval-mode=auto_edit --skip-trust");
+  expect(await line()).toBe("gemini --approval-mode=auto_edit --skip-trust --output-format=stream-json");
   sandbox.write(".gemini/settings.json", "{}");
-  expect(await line()).toBe("gemini --approval-mode=auto_edit");
+  expect(await line()).toBe("gemini --approval-mode=auto_edit --output-format=stream-json");
 });
 
 test("the snapshot leaves out what the agent loads by itself, and says so", async () => {
@@ -165,17 +165,17 @@ test("an agent gets the project's snapshot and the task on its stdin, and its an
   sandbox.write("CONTRIBUTING.md", "Reviews take a day.\n");
   const { code, stdout, stderr } = await run(["Add a coupon", "--agent", "pi"]);
   expect([code, stderr]).toEqual([0, ""]);
-  expect(stdout).toMatch(/^args: -p --tools read,grep,find,ls,edit,write\n/);
+  expect(stdout).toMatch(/^args: -p --mode json --tools read,grep,find,ls,edit,write\n/);
   expect(stdout).toContain("shop");
   expect(stdout).toContain("cart.ts");
   expect(stdout).toContain("Reviews take a day.");
-  expect(stdout).toMatch(/\n\n---\n\nAdd a coupon$/);
+  expect(stdout).toMatch(/\n\n---\n\nAdd a coupon\n$/);
 });
 
 test("a model is named to the agent", async () => {
   addProgram("codex", 'echo "args: $*"');
   const { code, stdout } = await run(["x", "--agent", "codex", "--model", "gpt-5"]);
-  expect([code, stdout]).toEqual([0, "args: exec --json --sandbox=workspace-write --model=gpt-5 -\n"]);
+  expect([code, stdout]).toEqual([0, "args: exec --json -c sandbox_mode=workspace-write --model=gpt-5 -\n"]);
 });
 
 test("fabric and prior work come between the project and the task, in this order", async () => {

@@ -91,7 +91,23 @@ test("leaves a status line and a guard that a person has, and clients that were 
   expect(readFileSync(join(sandbox.home, ".config/plimsoll/config.yaml"), "utf8")).toBe("guard: { day_usd: 3 }\n");
 });
 
-test("refuses clients that are not there, and limits that are none", async () => {
+test("plugin without a client works on all that are found", async () => {
+  fillHome();
+  const before = readHome();
+  const options = { env: env() };
+  expect((await sandbox.call(["plugin", "install"], options)).stdout).toMatch(
+    /claude-code: installed[\s\S]*opencode: installed[\s\S]*pi: installed[\s\S]*gemini-cli: installed/,
+  );
+  const status = JSON.parse((await sandbox.call(["plugin", "status", "--json"], options)).stdout);
+  expect(status.map(({ client, installed }: { client: string; installed: object }) => [client, installed])).toEqual(
+    ["claude-code", "opencode", "pi", "gemini-cli"].map((id) => [id, { user: "installed", project: "absent" }]),
+  );
+  expect((await sandbox.call(["plugin", "uninstall"], options)).code).toBe(0);
+  expect(readHome()).toEqual(before);
+  expect((await sandbox.call(["plugin", "serve"], options)).code).toBe(2);
+});
+
+test("refuses clients that are not there, and limits that are not numbers", async () => {
   expect((await sandbox.call(["setup"])).stdout).toContain("Found no AI client");
   expect((await sandbox.call(["setup", "pi"])).stderr).toContain("pi was not found on this computer");
   fillHome();

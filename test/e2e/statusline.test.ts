@@ -36,7 +36,9 @@ test("shows context, cache, money of the session with its sub-agents, and money 
   transcripts.add("s2", answerLine({ id: "d", session: "s2" }));
   const { code, stdout, stderr } = await sandbox.run(["statusline"], { input: statusInput(), env: plain });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  expect(stdout).toBe("context 28.3k of 200k (14%) · cache 45% · session $0.66 · today $0.96\n");
+  expect(stdout).toMatch(
+    /^context 28\.3k of 200k \(14%\) · cache 45% · session \$0\.66 · today \$0\.96 · cache cold in 4:5\d · next prompt then \$0\.38\n$/,
+  );
 });
 
 test("counts an answer once that is written in several lines, copied to a fork, or reported early", async () => {
@@ -72,7 +74,7 @@ test("reads what a transcript has more since the last run, also a line that was 
   // A few new lines are read again each time. The index is written when they have become many.
   transcripts.add("s1", `${JSON.stringify({ type: "user", message: { content: "x".repeat(70_000) } })}\n`);
   expect(await statusOf(statusInput())).toMatchObject({ session: { usd: expect.closeTo(0.6, 6) } });
-  const index = join(sandbox.home, ".local/state/plimsoll/recordings/recent-1.jsonl");
+  const index = join(sandbox.home, ".local/state/plimsoll/recordings/recent-2.jsonl");
   expect(statSync(index).mode & 0o777).toBe(0o600);
   const [head = "", entry = ""] = readFileSync(index, "utf8").split("\n");
   const known = JSON.parse(entry);
@@ -101,7 +103,7 @@ test("shows saved tokens, and the cause and the price of the last loss of the ca
   const input = statusInput({ prompt_cache: { misses: 3, miss_recache_tokens: 300_000, ...last } });
   const { stdout } = await sandbox.run(["statusline"], { input, env: plain });
   // A write costs $3.75 and a read $0.30 for a million tokens.
-  expect(stdout).toContain(" · saved 12.4k tokens · cache lost: tools changed, 200k tokens written again (+$0.69)\n");
+  expect(stdout).toContain(" · saved 12.4k tokens · cache lost: tools changed, 200k tokens written again (+$0.69) · ");
 });
 
 test("says that dollars are about right if a price is not known, and that a subscription pays otherwise", async () => {
@@ -174,3 +176,44 @@ function timeOf(args: readonly string[], input: string): number {
   expect(status).toBe(0);
   return performance.now() - start;
 }
+
+test("counts down to a cold cache with the price of the next prompt, and says when it is cold", async () => {
+  const time = (secondsAgo: number) => new Date(Date.now() - secondsAgo * 1000);
+  const usage = { input_tokens: 0, cache_read_input_tokens: 300_000, cache_creation_input_tokens: 100_000 };
+  transcripts.add("s1", answerLine({ id: "a", time: time(110), usage }));
+  const { stdout } = await sandbox.call(["statusline"], { input: statusInput(), env: plain });
+  // 400,000 tokens at $3.75 for a million.
+  expect(stdout).toMatch(/ · cache cold in 3:(?:10|09|08) · next prompt then \$1\.50/);
+  transcripts.add("s2", answerLine({ id: "b", session: "s2", time: time(430), usage }));
+  const input = statusInput({ session_id: "s2", transcript_path: transcripts.file("s2") });
+  const cold = await sandbox.call(["statusline"], { input, env: plain });
+  expect(cold.stdout).toMatch(/ · cache cold since 2:1[0-2] · next prompt \$1\.50/);
+  const reported = { expires_at: Math.floor(Date.now() / 1000) + 3_700, ttl: "1h", recache_tokens_if_cold: 100_000 };
+  const hour = await sandbox.call(["statusline"], { input: statusInput({ prompt_cache: reported }), env: plain });
+  expect(hour.stdout).toContain(" · cache cold in 1h01 · next prompt then $0.60");
+});
+
+test("says in dollars what the plugin saved in the session and in the week", async () => {
+  const at = Date.now() - 60_000;
+  const usage = { input_tokens: 0, cache_read_input_tokens: 90_000, cache_creation_input_tokens: 10_000 };
+  const usageOf = (more: number) => ({ ...usage, cache_read_input_tokens: 90_000 + more });
+  for (const [index, more] of [0, 0, 1_000, 21_000].entries())
+    transcripts.add("s1", answerLine({ id: `m${index}`, time: new Date(at + index * 1000), usage: usageOf(more) }));
+  const folder = join(sandbox.home, ".local/state/plimsoll/saved-tokens");
+  mkdirSync(folder, { recursive: true });
+  // The provider counts 20,000 tokens where we count 25,000, and 80,000 where we count 100,000.
+  const edits = [
+    [at + 1500, 100_000, 100],
+    [at + 2500, 0, 25_000],
+  ];
+  const savings = { savedTokens: 100_000, edits, isTrimmed: false };
+  writeFileSync(join(folder, "s1.json"), JSON.stringify(savings));
+  writeFileSync(join(folder, "s0.usd"), "1");
+  // Written once for $0.30 with the third answer, and read once for $0.024 with the fourth.
+  const { stdout } = await sandbox.call(["statusline"], { input: statusInput(), env: plain });
+  expect(stdout).toContain(" · saved $0.32 (55 %) in this session, $1.32 this week");
+  // Nobody knows what the requests of a trimmed history would have been.
+  writeFileSync(join(folder, "s1.json"), JSON.stringify({ ...savings, isTrimmed: true }));
+  const trimmed = await sandbox.call(["statusline"], { input: statusInput(), env: plain });
+  expect(trimmed.stdout).toContain(" · saved 100k tokens");
+});

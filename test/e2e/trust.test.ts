@@ -496,8 +496,8 @@ describe("what a nebula says of agents", () => {
     nebula('[context]\nworking_dir = "src"\n', 'model = "opus"');
     project.put("plan/b.md", '+++\nid = "b"\ntitle = "B"\n+++\n\nDo it.\n');
     const rows = [
-      "a src claude -p --output-format=json --permission-mode=acceptEdits --model=opus edit",
-      "b src claude -p --output-format=json --permission-mode=acceptEdits edit",
+      "a src claude -p --verbose --output-format=stream-json --permission-mode=acceptEdits --model=opus edit",
+      "b src claude -p --verbose --output-format=stream-json --permission-mode=acceptEdits edit",
     ];
     const claude = ["--agent", "claude"];
     for (const args of [["validate"], ["show"], ["apply", "--dry-run", "--trust"]]) {
@@ -509,7 +509,7 @@ describe("what a nebula says of agents", () => {
     expect(JSON.parse(stdout).phases[0]).toMatchObject({
       workingDirectory: "src",
       model: "opus",
-      command: "claude -p --output-format=json --permission-mode=acceptEdits --model=opus",
+      command: "claude -p --verbose --output-format=stream-json --permission-mode=acceptEdits --model=opus",
       permissions: "edit",
     });
     const plain = await project.call(["nebula", "validate", "plan"]);

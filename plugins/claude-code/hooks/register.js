@@ -145,6 +145,13 @@ async function reduceRequest($, request) {
 const lastRequests = new Map();
 let late = { repeated: 0, whole: 0 };
 let misses = 0;
+function chooseWait(canRepeat) {
+    if (!canRepeat)
+        return 5_000;
+    if (unanswered === undefined)
+        return Math.min(5_000, 1_500 * 2 ** misses);
+    return misses < 3 ? 1_500 : 200;
+}
 async function trimMessages($, { init }, messages) {
     const agent_id = init.headers?.["x-claude-code-agent-id"] ?? "";
     const own = messages.map(describeMessage);
@@ -153,12 +160,10 @@ async function trimMessages($, { init }, messages) {
     const repeat = last !== undefined && isLonger ? [...last.sent.map(unmark), ...messages.slice(last.own.length)] : undefined;
     let sent;
     try {
-        const told = late;
-        const about = { session_id: await $.session.id(), agent_id, tool_input: JSON.stringify(told) };
-        const waitMs = repeat === undefined ? 5_000 : misses < 3 ? 1_500 : 200;
+        const about = { session_id: await $.session.id(), agent_id, tool_input: JSON.stringify(late) };
+        const waitMs = chooseWait(repeat !== undefined);
         const answer = await ask($, "trim", { ...about, tool_response: init.body }, waitMs);
         misses = 0;
-        late = { repeated: late.repeated - told.repeated, whole: late.whole - told.whole };
         sent = answer.messages?.map((each) => (typeof each === "number" ? messages[each] : each)) ?? messages;
     }
     catch {

@@ -46,14 +46,18 @@ export const billCommand: Command = defineCommand({
     },
   ],
   options: billOptions,
-  details: `Sums what agents spent, from the usage that they recorded: sessions of Claude Code, Codex, opencode, gemini-cli
-and pi. Each request counts once, also if a fork or a resumed session repeats it. Dollars use the prices of each
-model; a model without a price of its own is listed with its tokens and is in no sum of dollars.
+  details: `Sums what agents spent, from the usage that they recorded: sessions of Claude Code, Codex, opencode, gemini-cli,
+pi, Copilot CLI, cline and qwen-code. Each request counts once, also if a fork or a resumed session repeats it.
+Dollars use the prices of each model; a model without a price of its own is listed with its tokens and is in no sum of dollars.
 A cache loss is a call that read less from the prompt cache than the previous call left there. Its dollars are
-what the call cost more than a call that reads everything from the cache.
---by agent separates sub-agents. --by tool gives each call to the tool whose results it sent first.
+what the call cost more than a call that reads everything from the cache. "known from" says whether the provider
+named the cause, recorded usage shows it, or it is inferred.
+--by agent separates sub-agents. --by tool gives each call to the tool whose results it sent first. --by cause groups
+calls by why they lost the cache, --by part splits dollars into what every request starts with, the conversation and
+output.
 --what-if simulates each session at its recorded times, fitted to its recorded usage, and leaves out sessions whose
-simulated bill is more than 5 % off. "references kept" is how much of what the next turns used was still in the
+simulated bill is more than 5 % off. A row also leaves out sessions for which its window has no room.
+"references kept" is how much of what the next turns used was still in the
 requests. If it is lower than as sent, the row saves money by forgetting.
 Only reads. An index in the state folder keeps what was found, so that the next run reads only what is new; it can be
 deleted at any time. Nothing leaves the machine.`,
@@ -101,13 +105,13 @@ deleted at any time. Nothing leaves the machine.`,
 function nothingRecorded(paths: readonly string[], call: Call): ContextError {
   if (call.arguments.length > 0) {
     return new ContextError("unreadable_input", "none of these files has the usage of a call", {
-      hint: "Name sessions of Claude Code, Codex, opencode, gemini-cli or pi, or directories with them.",
+      hint: "Name sessions of Claude Code, Codex, opencode, gemini-cli, pi, Copilot CLI, cline or qwen-code, or directories with them.",
     });
   }
   const where =
     paths.length === 0 ? "no agent has recorded sessions here yet" : "the recorded sessions have no calls yet";
   return new ContextError("unreadable_input", where, {
-    hint: "Looked for Claude Code (~/.claude/projects), Codex (~/.codex/sessions), opencode, gemini-cli and pi. Name the files or directories if they are elsewhere: plimsoll bill PATH.",
+    hint: "Looked for Claude Code (~/.claude/projects), Codex (~/.codex/sessions), opencode, gemini-cli, pi, Copilot CLI, cline and qwen-code. Name the files or directories if they are elsewhere: plimsoll bill PATH.",
   });
 }
 

@@ -212,10 +212,10 @@ function runNebula(
   return withStore(settings.storeFile, async (store) => {
     const record = await openNebulaRecord(store, await storedKey(store, nebula, env)).read();
     const before = reportStates(nebula, record);
-    const { rerun, only } = call.options;
+    const { rerun, only, resume: isResumed } = call.options;
     const named = rerun ?? [];
     const again = withDependents(nebula.phases, named).map(({ id }) => id);
-    const resume = call.options.resume === true || rerun !== undefined || only !== undefined;
+    const resume = isResumed === true || named.length > 0 || only !== undefined;
     // The run may join others, and keep what they have done. It is known later which of them still live.
     const keeps = resume || (settings.remote !== undefined && record?.leases !== undefined);
     const progress = call.startProgress({
@@ -234,12 +234,11 @@ function runNebula(
     const report = mayBegin ? await applyNebula(nebula, options).finally(progress.end) : before;
     progress.end();
     await Promise.all(shown);
-    const isMeant = (id: string) => only?.includes(id) ?? true;
-    const isDone = completedIn(report, isMeant) === report.phases.filter(({ id }) => isMeant(id)).length;
+    const isDone = hasCompleted(report, only);
     const interrupted = signal.aborted && !isDone;
     if (interrupted) progress.interrupt();
-    else if (!mayBegin) output.problem("nothing was run. Use --resume to continue the last run");
-    if (mayBegin && !output.json) noteNext(report, { nebula, settings, call });
+    else if (mayBegin) noteNext(report, { nebula, settings, call });
+    else output.problem("nothing was run. Use --resume to continue the last run");
     const viewer = { machine: (await ownMachine(env)).id, now: new Date() };
     return { json: report, text: renderApplyReport(report, viewer), failed: !(mayBegin && isDone), interrupted };
   });
@@ -251,7 +250,14 @@ function noteNext(
   { nebula, settings, call }: { readonly nebula: Nebula; readonly settings: ApplySettings; readonly call: ApplyCall },
 ): void {
   const branch = settings.worktrees ? nameBranches(nebula.name).branch : undefined;
+  if (call.output.json) return;
   for (const step of nextSteps(report, { plan: printable(call.arguments[0]!), branch })) call.output.note(step);
+}
+
+/** Whether all phases have completed that may run. */
+function hasCompleted(report: ApplyReport, only: readonly string[] | undefined): boolean {
+  const isMeant = (id: string) => only?.includes(id) ?? true;
+  return completedIn(report, isMeant) === report.phases.filter(({ id }) => isMeant(id)).length;
 }
 
 function completedIn({ phases }: ApplyReport, isMeant: (id: string) => boolean): number {

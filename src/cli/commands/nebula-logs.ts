@@ -112,7 +112,7 @@ async function followAttempts(
 
 /** Prints whole lines, so that the two streams do not mix within a line. */
 async function printOutput(attempt: AttemptOutput, { follow, agent, print }: Printing): Promise<void> {
-  const printer = agent === undefined ? undefined : createPrinter(agent, print);
+  const printer = createPrinter(agent, print);
   const read = { stderr: 0, stdout: 0 };
   for (let isLast = false; !isLast; ) {
     // Asked first, because an agent prints before it ends.
@@ -121,17 +121,16 @@ async function printOutput(attempt: AttemptOutput, { follow, agent, print }: Pri
       const bytes = attempt.read(name, read[name]);
       const end = isLast ? bytes.length : bytes.lastIndexOf(10) + 1;
       read[name] += end;
-      const text = bytes.toString("utf8", 0, end);
-      if (printer !== undefined) printer.read(name, text);
-      else if (end > 0) print(printableLines(text));
+      if (end > 0) printer.read(name, bytes.toString("utf8", 0, end));
     }
     if (!isLast) await sleep(200);
   }
-  printer?.sumUp();
+  printer.sumUp();
 }
 
-/** Prints the events of a known agent as sentences. */
-function createPrinter(agent: string, print: Printing["print"]) {
+/** Prints the events of a known agent as sentences, and everything else as it is. */
+function createPrinter(agent: string | undefined, print: Printing["print"]) {
+  if (agent === undefined) return { read: (_: string, text: string) => print(printableLines(text)), sumUp() {} };
   const reader = createEventReader(agentPresets[agent]!.prints);
   const marks = { says: "", does: "→ ", trouble: "! " };
   return {

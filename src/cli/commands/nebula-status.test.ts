@@ -68,7 +68,7 @@ describe("the state of the last run", () => {
     const { code, stdout, stderr } = await status();
     expect(code).toBe(0);
     expect(stdout.split("\n")).toEqual([
-      expect.stringMatching(/^api +completed +1 attempt +\d\.\d s +\d+ tokens$/),
+      expect.stringMatching(/^api +completed +1 attempt +\d\.\d s +\d+ tokens +not checked$/),
       expect.stringMatching(/^docs +failed +1 attempt .* The agent ended with exit code 3\.$/),
       expect.stringMatching(/^page +blocked +docs did not complete\.$/),
       "3 phases: 1 completed, 1 failed, 1 blocked",

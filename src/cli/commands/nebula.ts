@@ -13,7 +13,15 @@ import {
   shownStore,
   storePath,
 } from "../../host/index.ts";
-import { findPhase, limitProblems, phaseRuns, readNebula, requireNebula, workingDirectory } from "../../plans/index.ts";
+import {
+  checkProblems,
+  findPhase,
+  limitProblems,
+  phaseRuns,
+  readNebula,
+  requireNebula,
+  workingDirectory,
+} from "../../plans/index.ts";
 import {
   findOutputFile,
   openNebulaRecord,
@@ -120,7 +128,7 @@ permissions. A max_budget_usd that the chosen agent cannot keep is a warning. It
     const { problems: found, phases, nebula } = loaded;
     const agent = await agentFor(call, resolve(call.cwd, nebula?.workingDirectory ?? ""));
     const runs = nebula === undefined ? [] : renderPhaseRuns(await phaseRuns(nebula, agent, call.cwd), nebula);
-    const problems = [...found, ...limitProblems(loaded, agent, call.cwd)];
+    const problems = [...found, ...(await checkProblems(loaded, call)), ...limitProblems(loaded, agent, call.cwd)];
     const shown = renderProblems(problems, { count: phases, noun: "phase" });
     return {
       json: problems,

@@ -1,6 +1,7 @@
 import { json } from "node:stream/consumers";
 import {
   changePlugin,
+  findClients,
   installState,
   listPluginSessions,
   type PluginChange,
@@ -72,7 +73,8 @@ type PluginCall = Call<OptionValues<typeof options>>;
 
 const clientArgument = {
   name: "CLIENT",
-  summary: `the AI client: ${Object.keys(pluginClients).join(", ")}`,
+  summary: `the AI client: ${Object.keys(pluginClients).join(", ")} (default: all that are found)`,
+  optional: true,
 } as const;
 
 const actionHelp: Readonly<Record<Action, ActionHelp>> = {
@@ -144,28 +146,44 @@ the model can ask for it. "plimsoll help plugin ACTION" shows the help of one ac
     { line: "plimsoll plugin status claude-code", meaning: "what it saved in each session" },
     { line: "plimsoll plugin check claude-code", meaning: "test it with the installed client, without a network" },
     { line: "plimsoll plugin uninstall claude-code", meaning: "remove it" },
+    { line: "plimsoll plugin status", meaning: "all clients that are found" },
   ],
   actions: actionHelp,
   async run(call) {
-    const [action, name = ""] = call.arguments as readonly [Action, string];
+    const [action, name] = call.arguments as readonly [Action, string?];
     refuseOthers(action, call.options, { options, actions });
-    const client = await findClient(name);
-    if (action === "serve") return runServe(call, client, readSettings(call));
-    if (action === "hook") return runHook(call, client, readSettings(call));
-    if (action === "status") return showStatus(call, client);
-    if (action === "check") {
-      call.output.progress(`starting ${client.id}`);
-      const { passed, version, lines } = await client.check(findPlace(call));
-      const title = `${client.id}${version === undefined ? "" : ` ${version}`}: ${passed ? "the plugin works" : "the plugin does not work"}`;
-      return {
-        json: { client: client.id, version: version ?? null, passed, lines },
-        text: [...lines, title].join("\n"),
-        failed: !passed,
-      };
-    }
-    return change(call, client, action);
+    if (name !== undefined) return runFor(action, await findClient(name), call);
+    if (action === "serve" || action === "hook") throw usageError(`${action} needs the name of a client`);
+    const found = await findClients(pluginClients, call.env);
+    // What was never installed is neither removed nor tested.
+    const isMeant = async (client: PluginClient): Promise<boolean> =>
+      action === "install" || action === "status" || (await installState(client, findPlace(call))) !== "absent";
+    const results: CommandResult[] = [];
+    for (const client of found)
+      if (await isMeant(client)) results.push((await runFor(action, client, call)) as CommandResult);
+    if (results.length === 0) return { json: [], text: "Found no AI client with a plugin." };
+    return {
+      json: results.map(({ json }) => json),
+      text: results.map(({ text }) => text).join("\n"),
+      failed: results.some(({ failed }) => failed === true),
+    };
   },
 });
+
+async function runFor(action: Action, client: PluginClient, call: PluginCall): Promise<CommandResult | undefined> {
+  if (action === "serve") return runServe(call, client, readSettings(call));
+  if (action === "hook") return runHook(call, client, readSettings(call));
+  if (action === "status") return showStatus(call, client);
+  if (action === "install" || action === "uninstall") return change(call, client, action);
+  call.output.progress(`starting ${client.id}`);
+  const { passed, version, lines } = await client.check(findPlace(call));
+  const title = `${client.id}${version === undefined ? "" : ` ${version}`}: ${passed ? "the plugin works" : "the plugin does not work"}`;
+  return {
+    json: { client: client.id, version: version ?? null, passed, lines },
+    text: [...lines, title].join("\n"),
+    failed: !passed,
+  };
+}
 
 async function findClient(name: string): Promise<PluginClient> {
   if (Object.hasOwn(pluginClients, name)) return pluginClients[name]!();

@@ -72,12 +72,12 @@ quotes, names far and edits show how much of what the next turn used was still i
 results, names last seen 10 turns ago or earlier, texts to be replaced. re-fetch/100 counts the results that a model
 would have had to read again, in a hundred calls.
 Reads messages or items of OpenAI's responses (one per line), Anthropic and OpenAI requests, and sessions of Claude
-Code, Codex, opencode, gemini-cli and pi. Repairs what a provider would refuse, such as a call without a result.
+Code, Codex, opencode, gemini-cli, pi, Copilot CLI, cline and qwen-code. Repairs what a provider would refuse, such as a call without a result.
 Where a client compacted or rewound its history, so does every policy: none sends what was sent. recorded shows the
 usage that the client recorded.
 A session with recorded usage is replayed as its provider billed it: with the model that answered, at the recorded
 times, with counts that are fitted to the usage. none then costs what was recorded, and each policy costs what
-bill --what-if says. --prefix-tokens, or another --model, replays counted tokens without times instead.
+bill --what-if says. If its bill cannot be simulated to within 5 %, it is left out. --prefix-tokens, or another --model, replays counted tokens without times instead.
 Skips and names sessions without an assistant turn, and windows without room. Skips
 files that cannot be read, and then exits with 1.
 --model chooses the counter, prices and cache rules; the default is exact:o200k with Anthropic's prices and rules for

@@ -61,7 +61,7 @@ chose before stay. "plimsoll undo" takes all of it back, byte for byte.`,
 });
 
 async function chooseClients({ arguments: names, env, output }: SetupCall) {
-  const found = await findClients(env);
+  const found = await findClients(pluginClients, env);
   if ((await findProgram("codex", env)) !== undefined)
     output.note('codex can have no plugin. "plimsoll mcp install --tool codex-cli" gives it tools that page results.');
   const unknown = names.find((name) => !Object.hasOwn(pluginClients, name));

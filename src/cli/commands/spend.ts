@@ -6,7 +6,7 @@ import { usageError } from "../../core/errors.ts";
 import { printable } from "../../core/text/index.ts";
 import { type Environment, loadConfig, noteLeftOut } from "../../host/index.ts";
 import { readSpend } from "../../recordings/index.ts";
-import { type Call, type Command, defineCommand } from "../command.ts";
+import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
 import { trustOption } from "../shared-options.ts";
 
 export const statuslineCommand: Command = defineCommand({
@@ -58,16 +58,7 @@ Dollars are list prices of the API.`,
     noteLeftOut(config.leftOut, call, "guard");
     const { guard, prices } = config.values;
     const [action, more] = call.arguments;
-    if (action === "allow") {
-      const usd = Number(more);
-      if (!(usd > 0)) throw usageError("allow needs a number of dollars above 0", "As in: plimsoll guard allow 5");
-      const sessionId = options.session ?? listGuardRecords(env)[0]?.sessionId;
-      if (sessionId === undefined) throw usageError("the guard has stopped no session", "Name one with --session.");
-      const allowed = await allowMore(usd, { sessionId, guard, place, prices });
-      const lines = Object.entries(allowed).map(([key, limit]) => `${key.split("_")[0]} up to $${limit.toFixed(2)}`);
-      const text = `session ${printable(sessionId)} may go on: ${lines.join(", ")}`;
-      return { json: { session: sessionId, allowed }, text };
-    }
+    if (action === "allow") return allow(Number(more), { sessionId: options.session, guard, place, prices });
     const { transcript } = options;
     const spend = await readSpend({ transcript, env, now, prices });
     const record = transcript === undefined ? undefined : readGuardRecord(env, basename(transcript, ".jsonl"));
@@ -86,6 +77,24 @@ Dollars are list prices of the API.`,
     return { json: { session, day: spend.day, guard, decision, reason, stops }, text };
   },
 });
+
+async function allow(
+  usd: number,
+  {
+    sessionId: named,
+    ...rest
+  }: Omit<Parameters<typeof allowMore>[1], "sessionId"> & {
+    readonly sessionId: string | undefined;
+  },
+): Promise<CommandResult> {
+  if (!(usd > 0)) throw usageError("allow needs a number of dollars above 0", "As in: plimsoll guard allow 5");
+  const sessionId = named ?? listGuardRecords(rest.place.env)[0]?.sessionId;
+  if (sessionId === undefined) throw usageError("the guard has stopped no session", "Name one with --session.");
+  const allowed = await allowMore(usd, { sessionId, ...rest });
+  const lines = Object.entries(allowed).map(([key, limit]) => `${key.split("_")[0]} up to $${limit.toFixed(2)}`);
+  const text = `session ${printable(sessionId)} may go on: ${lines.join(", ")}`;
+  return { json: { session: sessionId, allowed }, text };
+}
 
 /** Returns the newest stops of all sessions, and the lines that show them. */
 function listStops(env: Environment) {

@@ -16,8 +16,9 @@ import type { Store, StoreRecord } from "../../core/store/index.ts";
 import { messageOf } from "../../core/text/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
 import { type Environment, makeDirectory } from "../../host/index.ts";
+import { readSavings, type SavedEdit, type Savings } from "../spend/saved-money.ts";
 import type { PluginServer } from "./plugin.ts";
-import { type PluginEvent, recordPluginEvents, savedTokensFile } from "./plugin-sessions.ts";
+import { createSessionRecorder, type PluginEvent, savedTokensFile, type TimedEvent } from "./plugin-sessions.ts";
 
 /** Identifies a context: the main agent of a session, or one of its sub-agents. */
 export interface PluginContext {
@@ -67,18 +68,20 @@ export function createAdmission(options: {
     intake.catch(() => intakes.delete(key));
     return intake;
   };
-  const events = new Map<string, (() => PluginEvent | Promise<PluginEvent>)[]>();
+  const events = new Map<string, { readonly at: number; readonly event: () => PluginEvent | Promise<PluginEvent> }[]>();
+  const addToSession = createSessionRecorder(client);
   const write = async (sessionId: string): Promise<void> => {
     const waiting = events.get(sessionId) ?? [];
     events.delete(sessionId);
-    const happened: PluginEvent[] = [];
-    for (const event of waiting) happened.push(await event());
+    const happened: TimedEvent[] = [];
+    for (const { at, event } of waiting) happened.push({ ...(await event()), at });
     // Nobody waits for the numbers, so a store that is in use by another process is tried again.
     for (let left = 5; ; left--) {
       try {
-        const session = { client, sessionId, now: Date.now() };
-        const saved = await recordPluginEvents(await server.store(), session, happened);
-        return await writeSavedTokens(server.env, sessionId, saved).catch((error) => server.log(messageOf(error)));
+        const saved = await addToSession(await server.store(), sessionId, happened);
+        return await writeSavings(server.env, sessionId, saved, happened).catch((error) =>
+          server.log(messageOf(error)),
+        );
       } catch (error) {
         if (left === 0) return server.log(messageOf(error));
         await new Promise((resolve) => setTimeout(resolve, 100).unref());
@@ -88,7 +91,7 @@ export function createAdmission(options: {
   const later = createLater(server);
   const record: PluginAdmission["record"] = (sessionId, event) => {
     const waiting = events.get(sessionId) ?? [];
-    events.set(sessionId, [...waiting, event]);
+    events.set(sessionId, [...waiting, { at: Date.now(), event }]);
     later(waiting.length === 0 ? () => write(sessionId) : undefined);
   };
   return {
@@ -96,12 +99,7 @@ export function createAdmission(options: {
       try {
         const intake = await openIntake(context);
         const admitted = await intake.admit(result);
-        record(context.sessionId, async () => {
-          const { edit, tokens } = admitted;
-          if (edit === "none") return { kind: "result", edit, savedTokens: 0 };
-          const sentTokens = Math.min(maxSent, (await createCounter("auto")).count(result.text));
-          return { kind: "result", edit, savedTokens: Math.max(0, sentTokens - tokens) };
-        });
+        record(context.sessionId, () => describeResult(context, { result, admitted, maxSent }));
         return admitted.edit === "none" ? undefined : admitted;
       } catch (error) {
         record(context.sessionId, () => ({ kind: "error", message: messageOf(error) }));
@@ -120,6 +118,19 @@ export function createAdmission(options: {
     isOwnNote: async (note) => isOwnNote(await server.store(), note),
     record,
   };
+}
+
+async function describeResult(
+  { agentId }: PluginContext,
+  {
+    result: { callId, text },
+    admitted: { edit, tokens },
+    maxSent,
+  }: { readonly result: IncomingResult; readonly admitted: AdmittedResult; readonly maxSent: number },
+): Promise<PluginEvent> {
+  if (edit === "none") return { kind: "result", edit, savedTokens: 0, tokens, callId, agentId };
+  const sentTokens = Math.min(maxSent, (await createCounter("auto")).count(text));
+  return { kind: "result", edit, savedTokens: Math.max(0, sentTokens - tokens), tokens, callId, agentId };
 }
 
 /** Keeps what each context contains in memory, and writes it to the store later. A context belongs to one process of the
@@ -189,10 +200,25 @@ function createLater({ beforeEnd, log }: PluginServer): (work: (() => Promise<vo
   };
 }
 
-/** Writes the number where the status line finds it without opening the store. */
-async function writeSavedTokens(env: Environment, sessionId: string, savedTokens: number): Promise<void> {
+/** Writes what was saved where the status line finds it without opening the store. */
+async function writeSavings(
+  env: Environment,
+  sessionId: string,
+  savedTokens: number,
+  events: readonly TimedEvent[],
+): Promise<void> {
   const file = savedTokensFile(env, sessionId);
-  if (savedTokens === 0 || file === undefined) return;
+  const isTrimmed = events.some(({ kind }) => kind === "trim");
+  const edits = events.flatMap((event): SavedEdit[] =>
+    event.kind === "result" && event.agentId === undefined ? [[event.at, event.savedTokens, event.tokens ?? 0]] : [],
+  );
+  if (file === undefined || (edits.length === 0 && !isTrimmed)) return;
+  const before = readSavings(file);
+  const savings: Savings = {
+    savedTokens,
+    edits: [...(before?.edits ?? []), ...edits].slice(-5_000),
+    isTrimmed: isTrimmed || before?.isTrimmed === true,
+  };
   makeDirectory(dirname(file), 0o700);
-  await writeFile(file, JSON.stringify({ savedTokens }), { mode: 0o600 });
+  await writeFile(file, JSON.stringify(savings), { mode: 0o600 });
 }

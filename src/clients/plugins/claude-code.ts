@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ContextError } from "../../core/errors.ts";
+import { warnOfColdCache } from "../spend/cold-cache.ts";
 import { findSkippedServer, mendSkippedServer } from "./claude-health.ts";
 import { claudeTools } from "./claude-hooks.ts";
 import { folderSettings, formatJson, ownedFolder, type PluginClient, type PluginSettings } from "./plugin.ts";
@@ -19,13 +20,12 @@ export const claudeCode: PluginClient = {
     return ownedFolder(join(root, folder), claudeFolder(settings), settings);
   },
   installedSettings: ({ root }) => folderSettings(join(root, folder)),
-  notes: [
-    "Claude Code loads the plugin in its next session.",
-    'For a status line, add "statusLine": { "type": "command", "command": "plimsoll statusline" } to ~/.claude/settings.json.',
-  ],
+  notes: ["Claude Code loads the plugin in its next session.", 'For a status line, run "plimsoll setup".'],
   findSilence: ({ env }) => findSkippedServer(env, Date.now()),
   endSilence: ({ env }) => mendSkippedServer(env),
   serverTools: claudeTools,
+  hook: ({ transcript_path: transcript }, { env }) =>
+    warnOfColdCache(String(transcript ?? ""), { env, now: Date.now() }),
   async check(place) {
     const { checkClient } = await import("./check-client.ts");
     return checkClient("claude-code", place, {
@@ -122,6 +122,10 @@ const hooks = {
     ],
     // Once for all calls of an answer, before the next request.
     PostToolBatch: [{ hooks: ask("after_batch", ["tool_calls"]) }],
+    // A process of its own: before the first prompt the client has not started ours, and would show an error.
+    UserPromptSubmit: [
+      { hooks: [{ type: "command", command: "plimsoll plugin hook claude-code || exit 0", timeout: 5 }] },
+    ],
     PreCompact: [{ hooks: ask("before_compact") }],
     SessionStart: [{ matcher: "compact|clear", hooks: ask("after_compact") }],
   },

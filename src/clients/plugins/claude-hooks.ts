@@ -66,7 +66,7 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
       }),
       // The module asks for the messages of a request.
       trim: hook(async (request) => {
-        noteLate(request, admission);
+        noteLate(request, state);
         const messages = await state.trim?.trim(request, request.text);
         return messages === undefined ? {} : { messages };
       }),
@@ -74,13 +74,15 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
   };
 }
 
-/** The module says how many requests it sent without an answer of ours. */
-function noteLate({ sessionId, input }: Hook, { record }: ClaudeState["admission"]): void {
-  const { repeated = 0, whole = 0 } = Object(input) as Fields;
-  if (Number(repeated) + Number(whole) === 0) return;
-  const repeats = `${countNoun(Number(repeated), "request")} repeated the one before`;
-  const message = `plimsoll was late: ${repeats}, and ${countNoun(Number(whole), "request")} went untrimmed`;
-  record(sessionId, () => ({ kind: "error", message }));
+/** The module says how many requests it has sent without an answer of ours, in all. */
+function noteLate({ sessionId, input }: Hook, { admission, late }: ClaudeState): void {
+  const known = late.get(sessionId) ?? { repeated: 0, whole: 0 };
+  const { repeated = 0, whole = 0 } = Object(input) as Partial<typeof known>;
+  late.set(sessionId, { repeated, whole });
+  const [repeats, wholes] = [repeated - known.repeated, whole - known.whole];
+  if (!(repeats + wholes > 0)) return;
+  const message = `plimsoll was late: ${countNoun(repeats, "request")} repeated the one before, and ${countNoun(wholes, "request")} went untrimmed`;
+  admission.record(sessionId, () => ({ kind: "error", message }));
 }
 
 function createState(server: PluginServer, now: () => number) {
@@ -98,13 +100,20 @@ function createState(server: PluginServer, now: () => number) {
       maxSent: 600,
     }),
     /** Undefined if the plugin does not trim. */
-    trim: createClaudeTrim({ server, forget: admission.forget }),
+    trim: createClaudeTrim({
+      server,
+      forget: admission.forget,
+      onTrim: ({ sessionId, agentId }, sizes) =>
+        admission.record(sessionId, () => ({ kind: "trim", ...sizes, agentId })),
+    }),
     /** Sessions of this process. It recalls only their originals. */
     sessions: new Set<string>(),
     /** Ids in our notes that this session inherited, because it is a fork of the session that they were written for. */
     forkedIds: new Set<string>(),
     /** Sessions in which the client's module runs, and how many texts in a row it did not fetch. */
     modules: new Map<string, number>(),
+    /** How many requests of each session went to the model without us. */
+    late: new Map<string, { readonly repeated: number; readonly whole: number }>(),
     /** Calls whose results the hook of this process has judged. The module leaves these alone. */
     judged: new Set<string>(),
     /** Texts that the module puts in the place of the hook's note, by call. */

@@ -250,11 +250,19 @@ interface Message {
 /** The last request of each agent: its messages as the client has them, and as they were sent. If our process is late,
  *  the next request repeats what was sent and adds what is new. The whole history would no longer match the cache. */
 const lastRequests = new Map<string, { readonly own: readonly string[]; readonly sent: readonly Message[] }>();
-/** Requests that were sent without an answer of our process: how many repeated the last one, and how many went whole. Our
- *  process gets these numbers with its next request. */
+/** How many requests were sent without an answer of our process: those that repeated the last one, and those that went
+ *  whole. Our process gets these numbers with each request. */
 let late = { repeated: 0, whole: 0 };
-/** Misses in a row. A process that has hung for long must not slow down every request. */
+/** Misses in a row. */
 let misses = 0;
+
+/** How long a request may wait for our process. If it has nothing to repeat, the whole history would be billed. A process
+ *  that is only slow gets more time, so that it can catch up; one that has hung for long must not slow down everything. */
+function chooseWait(canRepeat: boolean): number {
+  if (!canRepeat) return 5_000;
+  if (unanswered === undefined) return Math.min(5_000, 1_500 * 2 ** misses);
+  return misses < 3 ? 1_500 : 200;
+}
 
 async function trimMessages($: Client, { init }: Request, messages: readonly Message[]): Promise<readonly Message[]> {
   const agent_id = init.headers?.["x-claude-code-agent-id"] ?? "";
@@ -265,13 +273,10 @@ async function trimMessages($: Client, { init }: Request, messages: readonly Mes
     last !== undefined && isLonger ? [...last.sent.map(unmark), ...messages.slice(last.own.length)] : undefined;
   let sent: readonly Message[];
   try {
-    const told = late;
-    const about = { session_id: await $.session.id(), agent_id, tool_input: JSON.stringify(told) };
-    // Without a request to repeat, a late answer means that the whole history is billed. So the first request waits.
-    const waitMs = repeat === undefined ? 5_000 : misses < 3 ? 1_500 : 200;
+    const about = { session_id: await $.session.id(), agent_id, tool_input: JSON.stringify(late) };
+    const waitMs = chooseWait(repeat !== undefined);
     const answer = await ask($, "trim", { ...about, tool_response: init.body }, waitMs);
     misses = 0;
-    late = { repeated: late.repeated - told.repeated, whole: late.whole - told.whole };
     sent = answer.messages?.map((each) => (typeof each === "number" ? messages[each]! : each)) ?? messages;
   } catch {
     misses++;

@@ -3,7 +3,13 @@ import { findTrimmed, listHistories } from "../../conversation/history/index.ts"
 import type { AdmittedResult, Intake } from "../../conversation/intake/index.ts";
 import type { Fields } from "../../core/text/index.ts";
 import type { PluginContext } from "./admit-results.ts";
-import { blockOf, type ClientHistory, createClientHistory, type MessageView } from "./client-history.ts";
+import {
+  blockOf,
+  type ClientHistory,
+  createClientHistory,
+  type MessageView,
+  type TrimSizes,
+} from "./client-history.ts";
 import type { ClientCall } from "./in-client.ts";
 import type { PluginServer } from "./plugin.ts";
 import { agentPrefix, historyName } from "./plugin-sessions.ts";
@@ -22,8 +28,10 @@ export interface ClaudeTrim {
 export function createClaudeTrim({
   server,
   forget,
+  onTrim,
 }: {
   readonly server: PluginServer;
+  onTrim(context: PluginContext, sizes: TrimSizes): void;
   forget(context: PluginContext, isKept: Parameters<Intake["forget"]>[0]): Promise<void>;
 }): ClaudeTrim | undefined {
   const { trim } = server.settings;
@@ -53,6 +61,7 @@ export function createClaudeTrim({
         // Without a beta for more, Claude Code works with this window, whatever the model accepts (2.1.325).
         window: 200_000,
         longestAnswer,
+        onTrim: (sizes) => onTrim(context, sizes),
         frame: { system, tools },
       }) as Promise<readonly (object | number)[] | undefined>;
     },

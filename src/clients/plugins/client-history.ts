@@ -30,8 +30,16 @@ export interface HistoryRequest<Message extends object> {
   readonly longestAnswer?: number | undefined;
   /** System text and tools, if the client shows them. */
   readonly frame?: { readonly system?: unknown; readonly tools?: readonly object[] | undefined } | undefined;
+  /** Called when a trim was decided. */
+  readonly onTrim?: ((sizes: TrimSizes) => void) | undefined;
   /** The usage of the last answer, with an id that tells answers apart. */
   readonly usage?: { readonly id: string; readonly tokens: unknown } | undefined;
+}
+
+/** The tokens of the request. */
+export interface TrimSizes {
+  readonly before: number;
+  readonly after: number;
 }
 
 export interface ClientHistory {
@@ -78,6 +86,7 @@ export async function createClientHistory(options: HistoryOptions): Promise<Clie
         // answer reports it.
         prefixTokens: request.frame === undefined ? Math.min(12_000, Math.floor(maxTokens / 4)) : 0,
         model,
+        keepInputs: ["Write", "Edit", "MultiEdit", "NotebookEdit", "write", "edit"],
         format: "anthropic",
         store,
         sessionId,
@@ -114,6 +123,7 @@ export async function createClientHistory(options: HistoryOptions): Promise<Clie
       if (isNews) current.observe(request.usage?.tokens);
       observed = request.usage?.id ?? observed;
       const { reduction, sent } = await settle(current, general);
+      if (reduction.isEpoch) request.onTrim?.({ before: reduction.stats.before, after: reduction.stats.after });
       // The request need not wait: without a checkpoint, the next process would only decide again.
       if (isNews || reduction.isEpoch) void current.checkpoint().catch(() => undefined);
       if (reduction.stats.trimmed.length === 0 && !results.hasRestored()) return undefined;

@@ -17,7 +17,7 @@ import {
   type PluginPlace,
   type PluginServer,
 } from "./plugin.ts";
-import { recordPluginEvents } from "./plugin-sessions.ts";
+import { createSessionRecorder } from "./plugin-sessions.ts";
 
 export const geminiCli: PluginClient = {
   id: "gemini-cli",
@@ -88,9 +88,10 @@ async function answerHook(event: Fields, { settings, store }: PluginServer): Pro
   const counter = await createCounter("auto");
   const intake = await createIntake({ counter, store: opened, sessionId, maxResultTokens, deltas: false });
   const admitted = await intake.admit({ tool, input, text });
-  const session = { client: "gemini-cli", sessionId, now: Date.now() };
   const savedTokens = admitted.id === undefined ? 0 : counter.count(text) - admitted.tokens;
-  await recordPluginEvents(opened, session, [{ kind: "result", edit: admitted.edit, savedTokens }]);
+  const { edit, tokens } = admitted;
+  const record = createSessionRecorder("gemini-cli");
+  await record(opened, sessionId, [{ kind: "result", edit, savedTokens, tokens, at: Date.now() }]);
   // The model sees whatever we return as the message of an error, so a whole result stays as it is.
   if (savedTokens === 0) return undefined;
   const notice = "[The tool ran. Its result is too long for the conversation, so this is a part of it.]";

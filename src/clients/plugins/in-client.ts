@@ -5,8 +5,8 @@ import { bindsThinking } from "../../core/messages/index.ts";
 import type { Store } from "../../core/store/index.ts";
 import { messageOf } from "../../core/text/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
-import { createClientHistory, type HistoryRequest } from "./client-history.ts";
-import { type PluginEvent, recordPluginEvents } from "./plugin-sessions.ts";
+import { createClientHistory, type HistoryRequest, type TrimSizes } from "./client-history.ts";
+import { createSessionRecorder, type PluginEvent } from "./plugin-sessions.ts";
 
 /** What install writes into a plugin file for the hooks. */
 export interface HookSettings {
@@ -94,12 +94,7 @@ export function createInClient({
       compacted.delete(sessionId);
     });
   };
-  const record = async (sessionId: string, event: PluginEvent): Promise<void> => {
-    const session = { client, sessionId, now: Date.now() };
-    await store()
-      .then((opened) => recordPluginEvents(opened, session, [event]))
-      .catch(() => undefined);
-  };
+  const record = createRecorder(client, store);
   const findSession = (sessionId: string): Promise<ClientSession> => {
     const known = sessions.get(sessionId) ?? store().then((opened) => openSession(sessionId, opened, settings));
     sessions.set(sessionId, known);
@@ -133,10 +128,11 @@ export function createInClient({
         const together = findCalls(call.sessionId).end(callId);
         session.late.at = lateAt;
         const admitted = await intake.admit({ callId, tool, input, text, shareOfLimit, ...together });
-        const isEdited = admitted.edit !== "none";
-        const savedTokens = isEdited ? Math.max(0, count(text) - admitted.tokens) : 0;
+        const { edit, tokens } = admitted;
+        const isEdited = edit !== "none";
+        const savedTokens = isEdited ? Math.max(0, count(text) - tokens) : 0;
         void history?.noteResult(call, admitted).catch(() => undefined);
-        void record(call.sessionId, { kind: "result", edit: admitted.edit, savedTokens });
+        void record(call.sessionId, { kind: "result", edit, savedTokens, tokens, callId });
         return isEdited ? admitted.text : undefined;
       });
     },
@@ -145,10 +141,23 @@ export function createInClient({
       // The first request of a session also waits for the store and for what was trimmed earlier: a request with other
       // bytes than the last one would be billed in full.
       const ms = waitMs ?? (sessions.has(request.sessionId) ? patienceMs : 900);
-      return attempt(request.sessionId, ms, async ({ history }) => history?.reduce(request));
+      const { sessionId } = request;
+      const onTrim = (sizes: TrimSizes): void => void record(sessionId, { kind: "trim", ...sizes });
+      return attempt(sessionId, ms, async ({ history }) => history?.reduce({ ...request, onTrim }));
     },
     withoutImages: (callIds, model) => chooseOldImages(callIds, settings.images, bindsThinking(model)),
     forget: (sessionId, account) => forgetContext(sessionId).then(() => giveRoomBack(store, account)),
+  };
+}
+
+/** Adds events to the numbers of a session. A failure is nothing that the client should hear of. */
+function createRecorder(client: string, store: () => Promise<Store>) {
+  const addToSession = createSessionRecorder(client);
+  return async (sessionId: string, event: PluginEvent): Promise<void> => {
+    const timed = { ...event, at: Date.now() };
+    await store()
+      .then((opened) => addToSession(opened, sessionId, [timed]))
+      .catch(() => undefined);
   };
 }
 

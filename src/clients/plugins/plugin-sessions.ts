@@ -2,9 +2,10 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { AdmittedResult } from "../../conversation/intake/index.ts";
-import type { Store } from "../../core/store/index.ts";
+import { createEventWriter, type EventWriter, type Store } from "../../core/store/index.ts";
 import { isText, isWhole, listOf, objectOf, readJson, type ShapeCheck } from "../../core/text/index.ts";
 import { type Environment, stateDirectory } from "../../host/index.ts";
+import { guardFile } from "../spend/guard-record.ts";
 
 export interface PluginSession {
   readonly client: string;
@@ -25,9 +26,22 @@ export interface PluginSession {
 
 /** One thing that happened in a session. */
 export type PluginEvent =
-  | { readonly kind: "result"; readonly edit: AdmittedResult["edit"]; readonly savedTokens: number }
+  | {
+      readonly kind: "result";
+      readonly edit: AdmittedResult["edit"];
+      readonly savedTokens: number;
+      /** What is sent. */
+      readonly tokens?: number | undefined;
+      readonly callId?: string | undefined;
+      readonly agentId?: string | undefined;
+    }
+  /** A trim of the history, which breaks the prompt cache once. */
+  | { readonly kind: "trim"; readonly before: number; readonly after: number; readonly agentId?: string | undefined }
   | { readonly kind: "recall" }
   | { readonly kind: "error"; readonly message: string };
+
+/** `at` is in milliseconds since 1970. */
+export type TimedEvent = PluginEvent & { readonly at: number };
 
 const collection = "plugin-sessions";
 /** Which results of a client whose history is trimmed were shortened, by session. */
@@ -46,32 +60,57 @@ const isSession: ShapeCheck<PluginSession> = objectOf({
   lastUsed: isText,
 });
 
-/** Adds events to the numbers of their session. Returns all tokens that the session has saved. */
-export async function recordPluginEvents(
-  store: Store,
-  { client, sessionId, now }: { readonly client: string; readonly sessionId: string; readonly now: number },
-  events: readonly PluginEvent[],
-): Promise<number> {
-  const lastUsed = new Date(now).toISOString();
-  const { value } = await store.update(collection, makeKey(client, sessionId), (before) => {
-    const session = readJson(before, isSession) ?? {
-      client,
-      sessionId,
-      results: 0,
-      duplicates: 0,
-      deltas: 0,
-      pages: 0,
-      savedTokens: 0,
-      recalls: 0,
-      errors: [],
-      lastUsed,
+/** Returns a function that adds events to the numbers of their session, and to the stream of events, where `bill` finds
+ *  our trims. It returns all tokens that the session has saved. */
+export function createSessionRecorder(
+  client: string,
+): (store: Store, sessionId: string, events: readonly TimedEvent[]) => Promise<number> {
+  let at = 0;
+  let writer: EventWriter | undefined;
+  return async (store, sessionId, events) => {
+    const onFailure = (): void => {
+      writer = undefined;
     };
-    return JSON.stringify({ ...events.reduce(addEvent, session), lastUsed });
-  });
-  return readJson(value, isSession)?.savedTokens ?? 0;
+    writer ??= createEventWriter(store, { now: () => at, onFailure });
+    for (const event of events) {
+      at = event.at;
+      const numbers = describeEvent(event);
+      if (numbers === undefined) continue;
+      const { agentId, callId } = event as { readonly agentId?: string; readonly callId?: string };
+      const kind = event.kind === "result" ? "intake" : (event.kind as "trim" | "error");
+      writer.write({ source: "plugin", client, sessionId, agentId, callId, kind, numbers });
+    }
+    const lastUsed = new Date(events.at(-1)?.at ?? Date.now()).toISOString();
+    const { value } = await store.update(collection, makeKey(client, sessionId), (before) => {
+      const session = readJson(before, isSession) ?? {
+        client,
+        sessionId,
+        results: 0,
+        duplicates: 0,
+        deltas: 0,
+        pages: 0,
+        savedTokens: 0,
+        recalls: 0,
+        errors: [],
+        lastUsed,
+      };
+      return JSON.stringify({ ...events.reduce<PluginSession>(addEvent, session), lastUsed });
+    });
+    await writer?.settled();
+    return readJson(value, isSession)?.savedTokens ?? 0;
+  };
+}
+
+/** Returns undefined for what the stream does not have. */
+function describeEvent(event: PluginEvent): Readonly<Record<string, number | string | undefined>> | undefined {
+  if (event.kind === "trim") return { before: event.before, after: event.after };
+  if (event.kind === "error") return { name: "plugin" };
+  if (event.kind === "recall" || event.edit === "none") return undefined;
+  return { edit: event.edit, tokens: event.tokens, saved: event.savedTokens };
 }
 
 function addEvent(session: PluginSession, event: PluginEvent): PluginSession {
+  if (event.kind === "trim") return session;
   if (event.kind === "recall") return { ...session, recalls: session.recalls + 1 };
   if (event.kind === "error") return { ...session, errors: [...session.errors, event.message].slice(-5) };
   const counted = { ...session, results: session.results + 1, savedTokens: session.savedTokens + event.savedTokens };
@@ -115,11 +154,13 @@ export async function forgetPluginSessions(
     for (const { key } of await store.list(pluginResults, { prefix })) await store.delete(pluginResults, key);
     for (const name of await listHistories(store, { prefix })) await forgetHistory(store, name);
     const file = savedTokensFile(env, sessionId);
-    if (file !== undefined) await rm(file, { force: true });
+    const guard = guardFile(env, sessionId);
+    const files = [file, file?.replace(/json$/, "usd"), guard];
+    for (const path of files) if (path !== undefined) await rm(path, { force: true });
   }
 }
 
-/** Where the status line finds the number of saved tokens. Undefined for an id that is no name of a file. */
+/** Where the status line finds what a session saved. Undefined for an id that cannot be the name of a file. */
 export function savedTokensFile(env: Environment, sessionId: string): string | undefined {
   return /^[\w-]+$/.test(sessionId) ? join(stateDirectory(env), "saved-tokens", `${sessionId}.json`) : undefined;
 }

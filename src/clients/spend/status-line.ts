@@ -3,9 +3,11 @@
 import { fstatSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Fields } from "../../core/text/index.ts";
-import { type Environment, readForeign, stateDirectory } from "../../host/index.ts";
+import { type Environment, stateDirectory } from "../../host/index.ts";
 import { mayConfigure, readSpend, type Spend, type SpentAnswer } from "../../recordings/index.ts";
 import { findSkippedServer } from "../plugins/claude-health.ts";
+import { type CacheClock, formatSpan, readCacheClock } from "./cold-cache.ts";
+import { measureSaved, readSavings, sumWeek } from "./saved-money.ts";
 
 /** What the status line shows. Parts that are not known are absent. */
 interface Status {
@@ -15,6 +17,9 @@ interface Status {
   readonly session?: Money | undefined;
   readonly today?: Money | undefined;
   readonly savedTokens?: number | undefined;
+  /** What the plugin saved: dollars of this session, its share of what the session would have cost, and the last week. */
+  readonly saved?: { readonly usd: number; readonly share: number; readonly weekUsd: number } | undefined;
+  readonly cacheClock?: CacheClock | undefined;
   /** Since when Claude Code does not run the plugin although it is installed, in milliseconds since 1970. */
   readonly inactiveSince?: number | undefined;
   readonly lastMiss?:
@@ -101,11 +106,12 @@ export async function statusLine(
     context: tokens === undefined || !window ? undefined : { tokens, window },
     cache: measureCache(fields, spend),
     ...measureMoney(fields, spend),
-    savedTokens: readSavedTokens(fields, env),
+    ...measureSavings(fields, spend, { env, now }),
+    cacheClock: readCacheClock(spend?.answers ?? [], readFields(fields.prompt_cache)),
     inactiveSince: findSkippedServer(env, now.getTime())?.since,
     lastMiss: findLastMiss(fields, spend),
   };
-  return { text: renderStatus(json, env), json };
+  return { text: renderStatus(json, env, now.getTime()), json };
 }
 
 function readFields(value: unknown): Fields {
@@ -152,16 +158,22 @@ function measureMoney(fields: Fields, spend: Spend | undefined): Pick<Status, "s
   };
 }
 
-/** Reads the number that the plugin keeps beside the store. Opening the store would take too long. */
-function readSavedTokens({ session_id }: Fields, env: Environment): number | undefined {
+/** Reads what the plugin keeps beside the store. Opening the store would take too long. */
+function measureSavings(
+  { session_id, cost }: Fields,
+  spend: Spend | undefined,
+  { env, now }: { readonly env: Environment; readonly now: Date },
+): Pick<Status, "savedTokens" | "saved"> {
   const session = readText(session_id);
-  if (session === undefined || !/^[\w-]+$/.test(session)) return undefined;
-  try {
-    const read = readForeign(join(stateDirectory(env), "saved-tokens", `${session}.json`));
-    return readNumber(readFields(JSON.parse(String(read))).savedTokens);
-  } catch {
-    return undefined;
-  }
+  if (session === undefined || !/^[\w-]+$/.test(session)) return {};
+  const file = join(stateDirectory(env), "saved-tokens", `${session}.json`);
+  const savings = readSavings(file);
+  if (savings === undefined) return {};
+  const { savedTokens } = savings;
+  const usd = spend?.isComplete ? measureSaved(savings, spend.answers) : undefined;
+  if (usd === undefined) return { savedTokens };
+  const paid = Math.max(spend?.session.usd ?? 0, readNumber(readFields(cost).total_cost_usd) ?? 0);
+  return { savedTokens, saved: { usd, share: usd / (usd + paid), weekUsd: sumWeek(file, usd, now.getTime()) } };
 }
 
 function findLastMiss(fields: Fields, spend: Spend | undefined): Status["lastMiss"] {
@@ -185,13 +197,13 @@ function findLastMiss(fields: Fields, spend: Spend | undefined): Status["lastMis
 
 const colourCodes = { red: 31, yellow: 33, green: 32, dim: 2 } as const;
 
-function renderStatus(status: Status, env: Environment): string {
+function renderStatus(status: Status, env: Environment, now: number): string {
   const hasColours = !env.NO_COLOR && env.FORCE_COLOR !== "0";
   const paint = (colour: keyof typeof colourCodes, text: string): string =>
     hasColours ? `\u001b[${colourCodes[colour]}m${text}\u001b[0m` : text;
   const paintLoad = (load: number, text: string): string =>
     paint(load < 0.5 ? "green" : load < 0.8 ? "yellow" : "red", text);
-  const { context, cache, session, today, savedTokens = 0, lastMiss, inactiveSince } = status;
+  const { context, cache, session, today, savedTokens = 0, saved, cacheClock, lastMiss, inactiveSince } = status;
   const parts: string[] = [];
   if (inactiveSince !== undefined) {
     const time = new Date(inactiveSince).toTimeString().slice(0, 5);
@@ -209,9 +221,19 @@ function renderStatus(status: Status, env: Environment): string {
   if (session !== undefined) parts.push(`session ${formatMoney(session)}`);
   if (today !== undefined) parts.push(`today ${formatMoney(today)}`);
   if (session?.isSubscription) parts.push(paint("dim", "at API prices"));
-  if (savedTokens > 0) parts.push(paint("green", `saved ${shortenCount(savedTokens)} tokens`));
+  if (saved !== undefined) {
+    const [usd, week] = [saved.usd, saved.weekUsd].map((each) => `$${each.toFixed(2)}`);
+    parts.push(paint("green", `saved ${usd} (${Math.round(saved.share * 100)} %) in this session, ${week} this week`));
+  } else if (savedTokens > 0) parts.push(paint("green", `saved ${shortenCount(savedTokens)} tokens`));
   if (lastMiss !== undefined) parts.push(paint("yellow", describeMiss(lastMiss)));
+  if (cacheClock !== undefined) parts.push(paint("dim", describeClock(cacheClock, now)));
   return parts.length === 0 ? "plimsoll: no data yet" : parts.join(paint("dim", " · "));
+}
+
+function describeClock({ expiresAt, usd }: CacheClock, now: number): string {
+  const price = usd === undefined ? "" : ` · next prompt ${now < expiresAt ? "then " : ""}$${usd.toFixed(2)}`;
+  if (now < expiresAt) return `cache cold in ${formatSpan(expiresAt - now)}${price}`;
+  return `cache cold since ${formatSpan(now - expiresAt)}${price}`;
 }
 
 function describeMiss({ causes, tokens, usd }: NonNullable<Status["lastMiss"]>): string {

@@ -45,6 +45,10 @@ export interface TrimmerOptions {
   /** Names of tools whose calls and results are never trimmed. The policies `rfc` and `rfc-headroom` reject it.
    * @default [] */
   readonly excludeTools?: readonly string[] | undefined;
+  /** Names of tools whose calls keep their input until the whole exchange is removed: a model may copy a placeholder from
+   *  the input of a tool that writes files into a file. The policies `rfc` and `rfc-headroom` reject it.
+   * @default [] */
+  readonly keepInputs?: readonly string[] | undefined;
   /** Returns true for a message that must never be trimmed. The policies `rfc` and `rfc-headroom` reject it. */
   readonly isPinned?: ((message: object, index: number) => boolean) | undefined;
   /** Which user messages may be trimmed like tool results, because a program wrote them: a function, or `"machine-made"`
@@ -119,6 +123,7 @@ export function settleOptions(options: TrimmerOptions): TrimmerSettings {
     keep: options.keep ?? 10,
     threshold: options.threshold ?? defaultThreshold,
     excludeTools: options.excludeTools ?? [],
+    keepInputs: options.keepInputs ?? [],
     isPinned: options.isPinned ?? (() => false),
     isTrimmable: options.isTrimmable ?? (() => false),
     placeholders: options.placeholders ?? "descriptive",
@@ -161,7 +166,15 @@ export function checkTrimmerOptions(options: Partial<TrimmerOptions>, own: Optio
 
 const defaultThreshold = 0.8;
 const rfcOnly = ["threshold", "metadata"] as const;
-const economicOnly = ["excludeTools", "isPinned", "isTrimmable", "placeholders", "summarise", "summaryWaitMs"] as const;
+const economicOnly = [
+  "excludeTools",
+  "keepInputs",
+  "isPinned",
+  "isTrimmable",
+  "placeholders",
+  "summarise",
+  "summaryWaitMs",
+] as const;
 
 function checkRoom({
   contextWindow,
@@ -192,6 +205,7 @@ const trimmerOptionChecks: { readonly [Name in keyof TrimmerOptions]-?: Argument
   keep: whole,
   threshold: share,
   excludeTools: textList,
+  keepInputs: textList,
   isPinned: callback,
   isTrimmable: (name, value) => (typeof value === "string" ? oneOf(["machine-made"]) : callback)(name, value),
   placeholders: oneOf(["plain", "descriptive"]),

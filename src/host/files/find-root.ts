@@ -3,7 +3,7 @@
 
 import { accessSync, constants, lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { homeDirectory } from "../directories.ts";
 import { foldersDown, upward } from "./paths.ts";
 import { readForeign } from "./read-foreign.ts";
@@ -63,6 +63,21 @@ export function* searchUpward(start: string, home: string): Generator<SearchedFo
     yield toSearched(path, found);
     if (isTheirs || found !== undefined) return;
   }
+}
+
+/** Returns the folders above a project in which a person keeps files for all projects, outermost first: up to and with the
+ *  home directory, and below the temporary directory. */
+export function foldersAbove(root: string, home: string): string[] {
+  const [ownHome, temporary] = [findStats(home), findStats(tmpdir())];
+  const found: string[] = [];
+  if (matchesAny(findStats(root), [ownHome, temporary])) return found;
+  for (const path of upward(dirname(resolve(root)))) {
+    const stats = findStats(path);
+    if (matchesAny(stats, [temporary])) break;
+    found.unshift(path);
+    if (matchesAny(stats, [ownHome])) break;
+  }
+  return found;
 }
 
 function toSearched(path: string, found: ReturnType<typeof findRepository>): SearchedFolder {

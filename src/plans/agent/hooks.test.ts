@@ -65,12 +65,8 @@ describe("the budget hook", () => {
       {
         name: "list",
         description: "Lists files. Current budget allows ~80 files.",
-        input_schema: {
-          type: "object",
-          properties: {
-            max_files: { type: "integer", description: "Most items to return (budget suggests: 80)", default: 80 },
-          },
-        },
+        // Nothing is known yet of the size of an item, so no default cuts the first listing.
+        input_schema: { type: "object", properties: { max_files: { type: "integer" } } },
       },
     ]);
     const { system, user } = session.status().ledger;

@@ -77,7 +77,11 @@ export async function beginRun(nebula: Nebula, place: RunPlace): Promise<Beginni
   );
   const kept = new Set([...running, ...reviewed.map(({ id }) => id)]);
   const begin = (current: NebulaRecord) => {
-    const settled = lostLeases(current, admission.dead, kept);
+    // Another machine has the worktree that waits for a merge, so the phase runs again here.
+    const settled = mapRuns(lostLeases(current, admission.dead, kept), ({ awaits, ...run }) => {
+      const isElsewhere = awaits === "merge" && run.machine?.id !== own.machine.id;
+      return awaits === undefined || isElsewhere ? run : { ...run, awaits };
+    });
     const resumed = () => resumedRecord(resetRecord(settled, again), nebula, running);
     const next = admission.joins ? settled : options.resume ? resumed() : freshRecord(settled, nebula);
     return leasedRecord(next, own, kept);
@@ -253,8 +257,8 @@ async function reportChanges(
     const { attemptFolder } = runOf(before, phase.id) ?? {};
     if (attemptFolder === undefined) continue;
     const prompt = readForeignText(join(attemptFolder, attemptFiles.prompt), { refuseLink: true, ...textLimit });
-    // A prompt ends with the task, so the stored prompt shows whether the task has changed. A session that goes on gets
-    // no task.
+    // A prompt ends with the task, so the stored prompt shows whether the task has changed. An agent that continues its
+    // session gets a prompt without the task, so such a prompt is not compared.
     if (
       "text" in prompt &&
       prompt.text.includes("\n## This phase\n") &&

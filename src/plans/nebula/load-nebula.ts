@@ -5,7 +5,7 @@ import { compareText } from "../../core/text/index.ts";
 import { homeDirectory, projectRoot, readForeignText } from "../../host/index.ts";
 import type { ContentProblem } from "../../rules/index.ts";
 import { explainOption } from "../agent/index.ts";
-import { type DependencyGraph, type Execution, type Nebula, type Phase, readTime } from "./nebula.ts";
+import { type DependencyGraph, type Execution, type Nebula, type Phase, readDuration } from "./nebula.ts";
 import type { AgentSetting, Manifest, PhaseDraft } from "./nebula-files.ts";
 
 /** A nebula as read from its folder, with the problems that were found. */
@@ -18,9 +18,9 @@ export interface LoadedNebula {
   readonly nebula?: Nebula | undefined;
   /** Problems sorted by file and line. */
   readonly problems: readonly NebulaProblem[];
-  /** Settings about agents and where they work, for whoever must trust them first. */
+  /** Settings about agents and their folders. A person must trust these settings before they are used. */
   readonly agentSettings: readonly AgentSetting[];
-  /** Limits on the cost, which not every agent can keep. 0 means no limit. */
+  /** Cost limits. Some agents cannot keep to them. 0 means no limit. */
   readonly limits: readonly AgentSetting[];
 }
 
@@ -179,7 +179,7 @@ function readLoop(
 ): Pick<Phase, "check" | "checkTimeoutMs" | "scopePolicy" | "maxReviewCycles" | "reviewer"> {
   return {
     check: keys.check ?? execution.check,
-    checkTimeoutMs: readTime(keys.check_timeout) ?? execution.checkTimeoutMs,
+    checkTimeoutMs: readDuration(keys.check_timeout) ?? execution.checkTimeoutMs,
     scopePolicy: keys.scope_policy ?? execution.scopePolicy,
     maxReviewCycles: keys.max_review_cycles ?? execution.maxReviewCycles,
     reviewer: keys.reviewer ?? execution.reviewer,

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type Allow, allowLevels } from "../../host/index.ts";
 import type { ContentProblem } from "../../rules/index.ts";
 import { agentPresets } from "../agent/index.ts";
-import { gates, type Nebula, type Phase, type Reviewer, readTime, type ScopePolicy } from "./nebula.ts";
+import { gates, type Nebula, type Phase, type Reviewer, readDuration, type ScopePolicy } from "./nebula.ts";
 import {
   type PartOf,
   parseTomlDocument,
@@ -172,7 +172,7 @@ export async function parseManifest(text: string, file: string): Promise<Manifes
       allow: execution.allow,
       maxBudgetUsd: execution.max_budget_usd || undefined,
       check: execution.check,
-      checkTimeoutMs: readTime(execution.check_timeout),
+      checkTimeoutMs: readDuration(execution.check_timeout),
       scopePolicy: execution.scope_policy,
       maxReviewCycles: execution.max_review_cycles,
       reviewer: execution.reviewer,
@@ -257,7 +257,10 @@ export async function parsePhaseFile(text: string, file: string): Promise<PhaseD
     file,
     keys,
     body,
-    problems: [...problems, ...checkId(keys.id, lineOf)].map((problem) => ({ file, ...problem })),
+    problems: [...problems, ...checkId(keys.id, lineOf), ...checkReach(keys.scope, lineOf)].map((problem) => ({
+      file,
+      ...problem,
+    })),
     agentSettings: pickAgentSettings(keys, { file, lineOf }),
     limits: pickSettings(keys, ["max_budget_usd"], { file, lineOf }),
     lineOf,
@@ -269,6 +272,15 @@ function checkId(id: string | undefined, lineOf: PhaseDraft["lineOf"]): Omit<Con
   if (id === undefined || /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(id)) return [];
   const message = `id ${JSON.stringify(id)} cannot name a file: use at most 100 letters A-Z, digits, dots, dashes and underscores, a letter or digit first`;
   return [{ line: lineOf(["id"]), severity: "error", rule: "invalid-id", message }];
+}
+
+/** Warns about a scope that leads out of the folder: no change in it is ever found, so the phase stays unchanged. */
+function checkReach(scope: readonly string[] = [], lineOf: PhaseDraft["lineOf"]): Omit<ContentProblem, "file">[] {
+  return scope.flatMap((pattern, index) => {
+    if (!/^(?:\.?\/)*\.\.(?:\/|$)/.test(pattern)) return [];
+    const message = `scope ${JSON.stringify(pattern)} leads out of the folder, where no change counts`;
+    return [{ line: lineOf(["scope", index]), severity: "warning" as const, rule: "never-completes", message }];
+  });
 }
 
 /** A setting of a nebula's files about agents: command, model, folder or permissions. */
@@ -291,7 +303,7 @@ interface SettingFile {
 function pickAgentSettings(table: object, place: SettingFile): AgentSetting[] {
   // Keys of phases and of tables in nebula.toml. Add a key here before it is in the schema.
   const keys = ["model", "agent", "command", "args", "allow", "working_dir", "check", "reviewer"];
-  // Reading is the least that an agent can be allowed, so it widens nothing.
+  // `allow = "read"` is the smallest permission, so nobody has to trust it.
   return pickSettings(table, keys, place).filter(({ key, value }) => !(key.endsWith("allow") && value === "read"));
 }
 

@@ -92,7 +92,7 @@ export type Gate = (typeof gates)[number];
 export const gates = ["trust", "review", "approve", "watch"] as const;
 
 /** Milliseconds of a time such as `1h30m`. Undefined for 0, which means the default. */
-export function readTime(written: string | undefined): number | undefined {
+export function readDuration(written: string | undefined): number | undefined {
   const units: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1e3, m: 6e4, h: 3.6e6 };
   const parts = [...(written ?? "").matchAll(/([\d.]+)(ns|us|µs|ms|s|m|h)/g)];
   return parts.reduce((sum, [, count, unit = ""]) => sum + Number(count) * units[unit]!, 0) || undefined;

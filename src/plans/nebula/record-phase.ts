@@ -62,7 +62,7 @@ export async function recordFailure(
 }
 
 /** Describes a failure with the last 5 lines of output. */
-export function describeFailure({
+export function explainFailure({
   error = "The agent failed.",
   hint,
   stderr,

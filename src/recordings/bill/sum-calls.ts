@@ -101,6 +101,9 @@ export const agentNames: Readonly<Record<Agent, string>> = {
   opencode: "opencode",
   "gemini-cli": "gemini-cli",
   pi: "pi",
+  "copilot-cli": "Copilot CLI",
+  cline: "cline",
+  "qwen-code": "qwen-code",
 };
 
 function chooseKey({ call: { fact }, facts }: PlacedCall, grouping: Grouping): string | undefined {

@@ -260,7 +260,7 @@ function convertMessage(message: Fields, key: string, answers: ReadonlyMap<unkno
   return results.length === 0 ? [answer] : [answer, { role: "user", content: results }];
 }
 
-function readList(value: unknown): readonly Fields[] {
+export function readList(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.map((each) => Object(each) as Fields) : [];
 }
 
@@ -270,7 +270,7 @@ function readParts(content: unknown): readonly Fields[] {
   return list.map((part) => (typeof part === "string" ? { text: part } : (Object(part) as Fields)));
 }
 
-function convertPart({ text, functionResponse, functionCall, inlineData }: Fields): readonly object[] {
+export function convertPart({ text, functionResponse, functionCall, inlineData }: Fields): readonly object[] {
   if (typeof text === "string") return [{ type: "text", text }];
   if (functionResponse !== undefined) {
     const { id, response } = Object(functionResponse) as Fields;

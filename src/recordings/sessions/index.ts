@@ -3,17 +3,29 @@ import { ContextError } from "../../core/errors.ts";
 import { formatOfRequest } from "../../core/messages/index.ts";
 import { type Fields, messageOf } from "../../core/text/index.ts";
 import { claudeCodeSessions } from "./claude-code-session.ts";
+import { clineReader } from "./cline.ts";
 import { codexReader } from "./codex.ts";
+import { copilotReader } from "./copilot.ts";
 import { geminiReader } from "./gemini.ts";
 import { isOpencodeExport, type OpencodeExport, readOpencode } from "./opencode.ts";
 import { piReader } from "./pi.ts";
+import { qwenReader } from "./qwen.ts";
 import { createSessionDraft, type JsonLine, type RecordedSession } from "./recorded-session.ts";
 import { createFacts, createFactsDraft, type SessionFacts } from "./session-facts.ts";
 import { type ClientReader, createSessionScan, parseFields } from "./session-scan.ts";
 
 /** The readers of JSON Lines, in the order in which they are tried. To add a program: a file in this folder and a line
  *  here. */
-export const clientReaders: readonly ClientReader[] = [geminiReader, claudeCodeSessions, codexReader, piReader];
+export const clientReaders: readonly ClientReader[] = [
+  geminiReader,
+  // Its lines have the ids of Claude Code's.
+  qwenReader,
+  clineReader,
+  copilotReader,
+  claudeCodeSessions,
+  codexReader,
+  piReader,
+];
 
 export interface ReadSession {
   readonly recorded: RecordedSession;
@@ -84,6 +96,7 @@ function parseOrThrow(content: string, file: string): unknown {
 
 function readWhole(value: unknown, file: string): ReadSession {
   if (isOpencodeExport(value)) return readOpencodeExport(value, { file });
+  if (clineReader.isLine(value)) return readClient(clineReader, [{ value, line: 1 }], { file });
   const { messages, ...head } = Object(value) as Fields;
   // Before JSON Lines, gemini-cli wrote its head with the messages in it.
   if (geminiReader.isLine(value) && Array.isArray(messages)) {

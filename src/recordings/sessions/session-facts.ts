@@ -6,7 +6,7 @@ import { stepsOfUsage, type Tariff, tariffOfUsage, type UsageStep } from "../../
 import type { UsageRecord } from "./recorded-usage.ts";
 
 /** A program whose sessions are read. */
-export type Agent = "claude-code" | "codex" | "opencode" | "gemini-cli" | "pi";
+export type Agent = "claude-code" | "codex" | "opencode" | "gemini-cli" | "pi" | "copilot-cli" | "cline" | "qwen-code";
 
 export interface SessionFacts {
   readonly agent: Agent;

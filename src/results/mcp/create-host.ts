@@ -13,7 +13,7 @@ import {
   type PageLimit,
   shareOfLimit,
   type ToolArguments,
-  type ToolSchema,
+  type ToolDefinition,
 } from "../session/index.ts";
 import { createTools } from "../tools/index.ts";
 import { countContext, findClientLimit } from "./client-limits.ts";
@@ -325,7 +325,7 @@ const instructions: Readonly<Record<PageFormat, string>> = {
 
 /** Without hints, the list is the same in every call and session. A list that changes breaks the provider's prompt
  *  cache. */
-function listTools(tools: readonly (ToolSchema & Pick<PageTool, "annotations">)[], hasHints: boolean): Tool[] {
+function listTools(tools: readonly (ToolDefinition & Pick<PageTool, "annotations">)[], hasHints: boolean): Tool[] {
   const readsOnly = { readOnlyHint: true, destructiveHint: false, openWorldHint: false };
   return tools.map(({ name, description, inputSchema, annotations = readsOnly }) => ({
     name,
@@ -338,12 +338,12 @@ function listTools(tools: readonly (ToolSchema & Pick<PageTool, "annotations">)[
 
 /** Every conversation pays for the definitions, so they leave out what a model does not need. The tools check arguments
  *  themselves. */
-function shortenSchema({ properties, required }: ToolSchema["inputSchema"]): object {
+function shortenSchema({ properties, required }: ToolDefinition["inputSchema"]): object {
   // Parameters that models seldom need. Calls may still use them: messages name them where they help.
   const unlisted = ["budget", "max_files", "max_results", "max_size", "max_line_length", "start_column", "encoding"];
   const listed = Object.entries(properties).filter(([name]) => !unlisted.includes(name));
   // Parameters whose names say everything.
-  const plain = "offset start_line end_line path case_sensitive include_hidden is_regex until staged".split(" ");
+  const plain = "offset start_line end_line path include_hidden is_regex until staged".split(" ");
   const short = listed.map(([name, { type, enum: choices, description }]: [string, JsonProperty]) => [
     name,
     { ...(choices ? { enum: choices } : { type }), ...(plain.includes(name) ? {} : { description }) },

@@ -286,21 +286,22 @@ async function fitResult(
   const fields = result.isError === true ? { [errorField]: true, ...itemized.fields } : itemized.fields;
   const deliver = (shownTokens?: number): Promise<Delivered> =>
     paging.session.deliver({ ...itemized, fields, offset: 0 }, { tool, args, share, shownTokens });
+  const media = readBlocks(result).filter(isMedia);
+  const mediaTokens = media.length === 0 ? 0 : await countImages(media, paging.counter);
   const tokens = countUnchanged([joinTexts(result), places.structuredText ?? ""], share, paging);
   const granted = await share.settle(tokens ?? share.mostTokens, paging.patience);
   if (tokens !== undefined && granted >= tokens) {
-    await paging.background.add(() => deliver(tokens));
+    await paging.background.add(() => deliver(tokens + mediaTokens));
     return message;
   }
   await paging.background.settled();
   const preview = paging.isPreviewed?.() === true ? createPreview(result, { itemized, places, paging }) : undefined;
-  const page = await deliver(preview && paging.counter.count(preview("k3vbq5zoha", 0)));
+  const page = await deliver(preview && paging.counter.count(preview("k3vbq5zoha", 0)) + mediaTokens);
   const { envelope, id } = page;
   if (envelope.status === "error") return message;
   paging.gave(page);
   const text = preview?.(id, envelope.data.total) ?? page.text;
   // Images and other media stay.
-  const media = readBlocks(result).filter(isMedia);
   const edits: JsonEdit[] = [];
   if (places.content !== undefined) {
     edits.push({ ...places.content, text: JSON.stringify([{ type: "text", text }, ...media]) });
@@ -310,6 +311,15 @@ async function fitResult(
   // Only if the result had structured content: clients that show only that would no longer show images.
   else if (places.structured !== undefined) edits.push({ ...places.structured, text });
   return applyEdits(message, edits);
+}
+
+/** Returns what images cost a model. Other media have no known price. */
+async function countImages(media: readonly RpcObject[], counter: Counter): Promise<number> {
+  const { countMessages } = await import("../../core/messages/index.ts");
+  const content = media.flatMap(({ type, data, mimeType }) =>
+    type === "image" ? [{ type, source: { type: "base64", media_type: mimeType, data } }] : [],
+  );
+  return countMessages([{ role: "user", content }], counter, { format: "anthropic" });
 }
 
 /** Returns a function that renders what a result has: its keys or columns, its first items, its size and its id. */

@@ -218,11 +218,13 @@ test("text and structured content of a page are the same, and the rest of the re
   expect(Object.keys(resultOf(line))).toEqual(["_meta", "content", "structuredContent", "isError", "other"]);
 });
 
-test("an image is sent with the first page", async () => {
-  const { exchange } = await wrap();
+test("an image is sent with the first page, and counts", async () => {
+  const { exchange, session, settled } = await wrap();
   const image = { type: "image", data: "A".repeat(40_000), mimeType: "image/png" };
   const small = await exchange("tools/call", call, { content: [{ type: "text", text: "see" }, image] });
   expect(resultOf(small).content).toEqual([{ type: "text", text: "see" }, image]);
+  await settled();
+  expect(session.forModel().delivered).toBeGreaterThan(1_000);
   const text = "words ".repeat(2_000);
   const large = resultOf(await exchange("tools/call", call, { content: [{ type: "text", text }, image] }));
   expect(large.content).toHaveLength(2);

@@ -2,7 +2,7 @@
  *  results become pages, and calls of our tools never reach the server. */
 
 import { applyEdits, elementsOf, isPlainObject, memberOf, membersOf, messageOf } from "../../core/text/index.ts";
-import type { Delivered, ToolSchema } from "../session/index.ts";
+import type { Delivered, ToolDefinition } from "../session/index.ts";
 import { countContext } from "./client-limits.ts";
 import { errorField, type PagedCall, type Paging, pageResult, type ResultCall } from "./itemize-result.ts";
 import { releaseLine } from "./line-stream.ts";
@@ -303,7 +303,7 @@ function createOwnTools(shownName = (tool: string): string => tool) {
   const tools = [nextPageTool, recallPageTool] as const;
   let theirs = new Set<string>();
   const given = new Set<string>();
-  const rename = ({ name }: Pick<ToolSchema, "name">): string => (theirs.has(name) ? `plimsoll_${name}` : name);
+  const rename = ({ name }: Pick<ToolDefinition, "name">): string => (theirs.has(name) ? `plimsoll_${name}` : name);
   return {
     /** Returns which of our tools a call means, if any. */
     find(name: string, args: RpcObject): PageTool<Delivered> | undefined {

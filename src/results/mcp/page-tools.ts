@@ -15,16 +15,16 @@ import {
   renderFailure,
   type Session,
   type ToolArguments,
+  type ToolDefinition,
   type ToolFailure,
   type ToolParameters,
   type ToolResult,
-  type ToolSchema,
 } from "../session/index.ts";
 import { createLineMatcher } from "../tools/index.ts";
 import type { CommandPlace } from "./run-command.ts";
 
 /** A tool that MCP adds to a session. */
-export interface PageTool<Result extends Answer = Answer> extends ToolSchema {
+export interface PageTool<Result extends Answer = Answer> extends ToolDefinition {
   /** What the tool may do, unless it only reads the project. */
   readonly annotations?: Tool["annotations"];
   run(

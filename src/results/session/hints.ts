@@ -1,6 +1,6 @@
 /** Tells the model how much the next call can return, so that it asks for that much. */
 import { leastAllocation } from "../../core/budget/index.ts";
-import type { BudgetedTool, JsonSchema, ToolArguments } from "./budgeted-tool.ts";
+import type { BudgetedTool, JsonProperty, ToolArguments } from "./budgeted-tool.ts";
 import { parseToken } from "./continuations.ts";
 import type { Cut } from "./envelope.ts";
 import type { Ledger } from "./ledger.ts";
@@ -11,10 +11,18 @@ import type { Measured } from "./session-record.ts";
  *  each result. */
 export type HintMode = "schema" | "note" | "off";
 
+export type ToolDefinition = Pick<BudgetedTool, "name" | "description" | "inputSchema">;
+
+/** A tool's definition, in a form that the types of SDKs take. */
 export interface ToolSchema {
   readonly name: string;
   readonly description: string;
-  readonly inputSchema: JsonSchema;
+  readonly inputSchema: {
+    type: "object";
+    properties: Record<string, JsonProperty>;
+    required?: string[];
+    additionalProperties?: boolean;
+  };
 }
 
 export interface Hints {
@@ -23,7 +31,7 @@ export interface Hints {
   /** Learns from a page of a tool what its items cost. */
   observe(toolName: string, page: Pick<NoteFacts, "items" | "itemTokens">): void;
   /** Returns the tools' definitions. They are the same from call to call unless the mode is `schema`. */
-  schemas(): readonly ToolSchema[];
+  schemas(): ToolSchema[];
   /** Adds the defaults that the definitions advertise to the arguments of a call. */
   withDefaults(toolName: string, args: ToolArguments): ToolArguments;
   measured(): Readonly<Record<string, Measured>>;
@@ -76,9 +84,12 @@ export function createHints(settings: {
   /** The defaults of the last definitions, by tool. */
   const advertised = new Map<string, number>();
   const advertise = (tool: BudgetedTool): ToolSchema => {
+    const hinted = { ...createSchema(tool), description: joinSentences([tool.description, sentence(tool)]) ?? "" };
+    // The number in the tool's table is a guess. A first result that fits is not cut because of it.
+    if (seen(tool).units === 0) return hinted;
     const count = allowed(tool);
     advertised.set(tool.name, count);
-    return addHint(tool, sentence(tool), count);
+    return addDefault(hinted, tool.limitParameter, count);
   };
   return {
     pageNote(facts, options) {
@@ -120,23 +131,21 @@ function addMeasures(left: Measured, right: Measured): Measured {
   return { units: left.units + right.units, tokens: left.tokens + right.tokens };
 }
 
+/** A copy, because SDKs take schemas that can be changed. */
 function createSchema({ name, description, inputSchema }: BudgetedTool): ToolSchema {
-  return { name, description, inputSchema };
+  return { name, description, inputSchema: structuredClone(inputSchema) as ToolSchema["inputSchema"] };
 }
 
-/** If little is left, the sentence is absent, but the default still follows the budget. */
-function addHint(tool: BudgetedTool, sentence: string | undefined, count: number): ToolSchema {
-  const schema = createSchema(tool);
-  const description = joinSentences([tool.description, sentence]) ?? "";
-  const property = tool.inputSchema.properties[tool.limitParameter ?? ""];
-  if (tool.limitParameter === undefined || property === undefined) return { ...schema, description };
+function addDefault(schema: ToolSchema, limitParameter: string | undefined, count: number): ToolSchema {
+  const property = schema.inputSchema.properties[limitParameter ?? ""];
+  if (limitParameter === undefined || property === undefined) return schema;
   const suggested = {
     ...property,
     description: `${property.description ?? "Most items to return"} (budget suggests: ${count})`,
     default: count,
   };
-  const properties = { ...tool.inputSchema.properties, [tool.limitParameter]: suggested };
-  return { ...schema, description, inputSchema: { ...tool.inputSchema, properties } };
+  const properties = { ...schema.inputSchema.properties, [limitParameter]: suggested };
+  return { ...schema, inputSchema: { ...schema.inputSchema, properties } };
 }
 
 /** Measures a page in the unit of the tool's hints. */

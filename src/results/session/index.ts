@@ -21,7 +21,7 @@ export {
   frameNames,
   type PageData,
 } from "./envelope.ts";
-export type { HintMode, ToolSchema } from "./hints.ts";
+export type { HintMode, ToolDefinition } from "./hints.ts";
 export type { LedgerOptions } from "./ledger.ts";
 
 export type { CompressInput, Compressor, LogEntry } from "./log-entry.ts";

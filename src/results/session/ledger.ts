@@ -219,7 +219,8 @@ function viewForModel(limits: LedgerLimits, state: LedgerState): ModelView {
     used: {
       system,
       history,
-      tool_results: state.results.tokens(),
+      // Everything that was delivered, also what has left the tier, so that the numbers add up.
+      tool_results: countSpent(state) - history,
       user_message: user,
       response_reserve: response,
     },

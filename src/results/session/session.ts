@@ -47,8 +47,9 @@ import { nameLogStream, openWorkLog, viewWorkLog, type WorkLogView, type WorkLog
  *  store fails. `ToolName` is the union of the names of the session's tools. */
 export interface Session<ToolName extends string = string> {
   readonly id: string;
-  /** Runs a tool and returns the first page of its result. */
-  call(name: ToolName, args?: ToolArguments | null, options?: CallOptions): Promise<Delivered>;
+  /** Runs a tool and returns the first page of its result. A model may name a tool that does not exist: that is an error
+   *  that it can read. */
+  call(name: ToolName | (string & {}), args?: ToolArguments | null, options?: CallOptions): Promise<Delivered>;
   /** Announces a call of a tool that the session does not run itself. Parallel calls share the tokens for tool results.
    *  Pass the share to `deliver`, or end it. */
   beginCall(tool: string): CallShare;
@@ -78,7 +79,7 @@ export interface Session<ToolName extends string = string> {
    *  @param view `recent` by default. */
   workLog(view?: WorkLogViewName): WorkLogView;
   /** Returns the tools' definitions for a request to the model. */
-  toolSchemas(): readonly ToolSchema[];
+  toolSchemas(): ToolSchema[];
   /** Counts a text as the session counts its results. */
   countTokens(text: string): number;
 }

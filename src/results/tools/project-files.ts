@@ -67,7 +67,7 @@ export const createProjectFiles: (place: ToolPlace) => BudgetedTool<"project_fil
     },
     max_depth: {
       type: "integer",
-      description: "Directory levels. Default: 3 in a tree, else 5.",
+      description: "Default: 1 to 3 in a tree, else 5.",
       minimum: 1,
     },
     include_hidden: {
@@ -86,7 +86,7 @@ export const createProjectFiles: (place: ToolPlace) => BudgetedTool<"project_fil
     const glob = values.pattern === undefined ? () => true : createGlob(values.pattern);
     if (glob === undefined) return failure("invalid_pattern", "The braces in pattern expand to too many globs.");
     const isTree = values.mode === "tree";
-    const filter = { ...values, glob, max_depth: values.max_depth ?? (isTree ? 3 : 5) };
+    const filter = { ...values, glob };
     // Looks at the project while its paths are read.
     const detected = detectFacts(run.root);
     const read = isTree ? await readTree(list, filter) : await filterPaths(list, filter, run);
@@ -118,7 +118,8 @@ export const createProjectFiles: (place: ToolPlace) => BudgetedTool<"project_fil
 
 interface Filter {
   readonly glob: Glob;
-  readonly max_depth: number;
+  /** Undefined for as many levels as are short. */
+  readonly max_depth: number | undefined;
   readonly include_hidden: boolean;
   readonly max_files: number | undefined;
   readonly offset: number;
@@ -138,19 +139,31 @@ async function readTree(list: PathList, filter: Filter) {
     }
     seen.files++;
     if (isByteName(path)) seen.byteNames++;
-    if (name.includes("/")) countDirectories(directories, name, filter.max_depth);
+    if (name.includes("/")) countDirectories(directories, name, filter.max_depth ?? 3);
     else own.push(name);
   };
   for await (const batch of list.batches) {
     for (const path of batch) if (filter.glob(path)) take(path);
   }
+  const depth = filter.max_depth ?? chooseDepth([...directories.keys()]);
   const window = createWindow<TreeEntry>({ offset: filter.offset, limit: filter.max_files });
   for (const name of own) window.offer(() => ({ path: displayName(prefix + name) }), name.length);
   for (const [name, files] of [...directories].sort(([left], [right]) => (left < right ? -1 : 1))) {
-    window.offer(() => ({ path: displayName(prefix + name), files }), name.length);
+    if (countLevels(name) <= depth) window.offer(() => ({ path: displayName(prefix + name), files }), name.length);
   }
   const { files, ...others } = seen;
   return { window, items: window.items, itemsName: "entries", fields: { file_count: files }, warnings: [], ...others };
+}
+
+/** A call without a depth wants an overview: the deepest tree of at most 30 directories, or else the directory alone, as
+ *  `ls` shows it. */
+function chooseDepth(directories: readonly string[]): number {
+  const count = (depth: number): number => directories.filter((name) => countLevels(name) <= depth).length;
+  return [3, 2].find((depth) => count(depth) <= 30) ?? 1;
+}
+
+function countLevels(directory: string): number {
+  return directory.split("/").length - 1;
 }
 
 /** A path that ends with a slash is a directory with a repository of its own, whose files are not known. */
@@ -164,7 +177,8 @@ function countDirectories(directories: Map<string, number>, name: string, maxDep
 }
 
 /** Reads all paths, so that the total is right. Keeps and inspects only those of this page. */
-async function filterPaths(list: PathList, filter: Filter, run: Run) {
+async function filterPaths(list: PathList, { max_depth = 5, ...rest }: Filter, run: Run) {
+  const filter = { ...rest, max_depth };
   const window = createWindow<string>({ offset: filter.offset, limit: filter.max_files });
   const left = { hidden: 0, deeper: 0 };
   let byteNames = 0;
@@ -196,7 +210,7 @@ async function filterPaths(list: PathList, filter: Filter, run: Run) {
 }
 
 /** `path` is relative to the listed directory, so a path that the caller names is never hidden. */
-function reasonToLeave(path: string, filter: Filter): "hidden" | "deeper" | undefined {
+function reasonToLeave(path: string, filter: Filter & { readonly max_depth: number }): "hidden" | "deeper" | undefined {
   if (isHidden(path, filter)) return "hidden";
   let depth = 1;
   for (let at = path.indexOf("/"); at >= 0 && at < path.length - 1; at = path.indexOf("/", at + 1)) depth++;

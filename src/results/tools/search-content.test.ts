@@ -46,7 +46,7 @@ describe.each(ways)("with $tool", ({ tool: searchTool, find }) => {
   test("each matching line is one match, by path and line, with the lines around it", async () => {
     const root = createRepository(tree);
     addEntries(root, { "new.ts": "needle\n" });
-    const result = await search(root, { pattern: "needle" });
+    const result = await search(root, { pattern: "needle", context_lines: 2 });
     expect(placesOf(result)).toEqual([
       "--files:1",
       "-e:1",
@@ -69,6 +69,17 @@ describe.each(ways)("with $tool", ({ tool: searchTool, find }) => {
       { path: "b.ts", line: 2, text: "Needle two", before: ["one"], after: ["three needle needle", "four"] },
       { path: "b.ts", line: 3, text: "three needle needle", before: ["one", "Needle two"], after: ["four"] },
     ]);
+  });
+
+  test("a pattern with capitals is searched as it is written, unless the call says otherwise", async () => {
+    const root = createTree({ "a.txt": "Needle\nneedle\nNEEDLE\n" });
+    const lines = async (args: Record<string, unknown>) =>
+      (await search(root, args)).items.map((item) => (item as { line: number }).line);
+    expect(await lines({ pattern: "needle" })).toEqual([1, 2, 3]);
+    expect(await lines({ pattern: "Needle" })).toEqual([1]);
+    expect(await lines({ pattern: "Needle", case_sensitive: false })).toEqual([1, 2, 3]);
+    expect(await lines({ pattern: "needle", case_sensitive: true })).toEqual([2]);
+    expect(await lines({ pattern: "\\Wneedle|^needle", is_regex: true })).toEqual([1, 2, 3]);
   });
 
   test("every parameter narrows the search", async () => {

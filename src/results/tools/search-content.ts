@@ -69,8 +69,8 @@ const parameters = {
   },
   context_lines: {
     type: "integer",
-    description: "Lines before and after. Default: 2.",
-    default: 2,
+    description: "Default: 0.",
+    default: 0,
     minimum: 0,
   },
   max_results: {
@@ -78,7 +78,7 @@ const parameters = {
     description: "Most items to return. Default: 50 matches, or as many files as fit.",
     minimum: 1,
   },
-  case_sensitive: { type: "boolean", description: "Distinguish upper and lower case.", default: false },
+  case_sensitive: { type: "boolean", description: "Default: if pattern has capitals." },
 } as const;
 
 /** `find` returns the program to search with. Without one, the search runs in this process. */
@@ -129,7 +129,8 @@ async function searchContent(
   const request: SearchRequest = {
     pattern,
     isRegex: values.is_regex,
-    caseSensitive: values.case_sensitive,
+    // Programs with smart case do the same: a capital after a backslash, as in \\W, does not count.
+    caseSensitive: values.case_sensitive ?? /\p{Lu}/u.test(pattern.replaceAll(/\\./gsu, "")),
     path: contained.path,
     knownSecrets,
     isSecret: (path) => {

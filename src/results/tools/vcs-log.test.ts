@@ -59,6 +59,9 @@ test("path, author, time and revision narrow the list, and the maximum ends it",
   expect(messagesOf(await log(root, { since: "2030-01-01" }))).toEqual([]);
   const first = await log(root, { max_commits: 2 });
   expect(first).toMatchObject({ total: 3, more: true });
+  // Counting the commits of a path would read the whole history.
+  expect(await log(root, { path: "a.txt", max_commits: 1 })).toMatchObject({ total: undefined, more: true });
+  expect(await log(root, { path: "a.txt", max_commits: 2 })).toMatchObject({ total: 2, more: false });
   expect(messagesOf(await log(root, { max_commits: 2, offset: 2 }))).toEqual(["Add everything"]);
 });
 

@@ -101,29 +101,39 @@ async function readLog(
   { rest, repository, ...request }: LogRequest & { rest: readonly string[]; repository: Repository },
 ): Promise<ToolAnswer> {
   const { offset, max_commits, mode } = request;
-  const page = [`--skip=${countable(offset)}`, `--max-count=${countable(max_commits)}`];
+  // Counting the commits of a path reads the whole history. One more commit says whether there are more.
+  const isCounted = repository.named === ".";
+  const wanted = max_commits + (isCounted ? 0 : 1);
+  const page = [`--skip=${countable(offset)}`, `--max-count=${countable(wanted)}`];
   const format = `--format=%h%n%an%n%aI%n${mode === "full" ? "%B" : "%s"}`;
   const git = await startToolGit(run, ["log", "-z", "--no-color", format, ...page, ...rest]);
   if (isFailure(git)) return git;
-  const counting = gitText(run, ["rev-list", "--count", `--max-count=${countable(offset) + maxCountedAhead}`, ...rest]);
-  const commits: Commit[] = [];
-  for await (const batch of splitRecords(git.output, "\0")) {
-    for (const record of batch) {
-      const [hash = "", author = "", date = "", ...message] = decodeBytes(record).split("\n");
-      const text = message.join("\n").trim();
-      commits.push({ hash, author, date, message: addCutNote(cutText(text, 2_000)) });
-    }
-  }
+  const counting = isCounted
+    ? gitText(run, ["rev-list", "--count", `--max-count=${countable(offset) + maxCountedAhead}`, ...rest])
+    : undefined;
+  const commits = await readCommits(git.output);
   const end = await git.end;
   const counted = await counting;
   if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
-  const total = typeof counted === "string" ? Number(counted) : undefined;
+  const isLast = !isCounted && !run.timedOut() && commits.length <= max_commits;
+  const total = typeof counted === "string" ? Number(counted) : isLast ? offset + commits.length : undefined;
   const submodule = total === 0 ? await submoduleNote(run, repository.named) : undefined;
   const notes = [
     ...(repository.isShallow ? ["The clone is shallow and does not have older commits."] : []),
     ...(submodule === undefined ? [] : [submodule]),
   ];
-  return createResult(commits, run, { ...request, total, notes });
+  return createResult(commits.slice(0, max_commits), run, { ...request, total, notes });
+}
+
+async function readCommits(output: Parameters<typeof splitRecords>[0]): Promise<Commit[]> {
+  const commits: Commit[] = [];
+  for await (const batch of splitRecords(output, "\0")) {
+    for (const record of batch) {
+      const [hash = "", author = "", date = "", ...message] = decodeBytes(record).split("\n");
+      commits.push({ hash, author, date, message: addCutNote(cutText(message.join("\n").trim(), 2_000)) });
+    }
+  }
+  return commits;
 }
 
 function createResult(

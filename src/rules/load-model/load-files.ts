@@ -1,9 +1,17 @@
 /** Finds the files that one tool would load: the user's files, then the project's files from the root down, each with
  *  its imports. */
 import { lstatSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, join, parse } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Counter } from "../../core/tokens/index.ts";
-import { foldersDown, isInside, listFiles, listForeign, readForeignText, textLimit } from "../../host/index.ts";
+import {
+  foldersAbove,
+  foldersDown,
+  isInside,
+  listFiles,
+  listForeign,
+  readForeignText,
+  textLimit,
+} from "../../host/index.ts";
 import { importedPaths } from "../adapters/targets.ts";
 import type { Alternatives, ToolFiles } from "./tool-files.ts";
 
@@ -84,7 +92,7 @@ export async function loadChain(tool: ToolFiles, options: ChainOptions): Promise
 
 /** In a project's check, what is above the repository does not count: other clones do not have it. */
 function listAbove(tool: ToolFiles, { root, home }: ChainOptions): readonly string[] {
-  return tool.above && home !== undefined ? foldersDown(parse(root).root, root).slice(0, -1) : [];
+  return tool.above && home !== undefined ? foldersAbove(root, home) : [];
 }
 
 /** Adds the files that a tool reads if it finds none of its own. Otherwise these files are hidden. */

@@ -27,6 +27,7 @@ export interface TrimSteps {
 export interface ScopeOptions {
   readonly readTurns: ReadTurns;
   readonly excludeTools: ReadonlySet<string>;
+  readonly keepInputs: ReadonlySet<string>;
   readonly isPinned: (message: object, index: number) => boolean;
   /** Which texts of user messages may be trimmed. */
   readonly isTrimmable: "machine-made" | ((message: object, index: number) => boolean);
@@ -418,7 +419,10 @@ function createScope({ messages, collapsed }: HistoryDraft, options: PassOptions
       const { isTrimmable } = options;
       return isTrimmable === "machine-made" ? isMachineMade(readText(part)) : isTrimmable(message.source, index);
     },
-    placeholder: (part) => (isExcluded(part) ? undefined : describe(part, turns.findCall)),
+    placeholder(part) {
+      const keepsInput = part.kind === "tool_call" && options.keepInputs.has(part.toolName ?? "");
+      return keepsInput || isExcluded(part) ? undefined : describe(part, turns.findCall);
+    },
     exchange(turn) {
       const exchange = turns.exchange(turn);
       // A system message inside a conversation needs the message before it.

@@ -51,6 +51,19 @@ describe("the economic policy", () => {
     expect(sent[0]).toBe(messages[0]);
   });
 
+  it("keeps the inputs of chosen tools as they are, or removes their exchanges", async () => {
+    const writes = exchanges(80, { tool: "Write", input: 2_000, result: 60 });
+    const sent = async (options: Partial<TrimmerOptions>) =>
+      text((await replay([user("go"), ...writes], options)).map(({ messages }) => messages));
+    const hasPlaceholder = /"body":"\[trimmed/;
+    expect(await sent({})).toMatch(hasPlaceholder);
+    expect(await sent({ keepInputs: ["Edit"] })).toMatch(hasPlaceholder);
+    const kept = await replay([user("go"), ...writes], { keepInputs: ["Write"] });
+    expect(text(kept.map(({ messages }) => messages))).not.toMatch(hasPlaceholder);
+    for (const { stats } of kept) expect(stats.after).toBeLessThanOrEqual(stats.budget);
+    expect(kept.at(-1)!.messages.length).toBeLessThan(writes.length / 2);
+  });
+
   it("keeps more with gentle and less with frugal", async () => {
     const messages = [user("go"), ...exchanges(60)];
     const kept = async (policy: "gentle" | "economic" | "frugal") =>

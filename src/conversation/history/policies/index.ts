@@ -17,6 +17,7 @@ export interface PolicyOptions {
   readonly threshold: number;
   readonly model?: string | undefined;
   readonly excludeTools: readonly string[];
+  readonly keepInputs: readonly string[];
   readonly isPinned: (message: object, index: number) => boolean;
   readonly isTrimmable: ScopeOptions["isTrimmable"];
   readonly placeholders: PlaceholderStyle;
@@ -52,6 +53,7 @@ function economic(options: PolicyOptions, preset: { lowWater: number; protectSha
     protect: { turns: options.keep, share: preset.protectShare ?? 0.3 },
     bindsThinking: bindsThinking(options.model),
     excludeTools: new Set(options.excludeTools),
+    keepInputs: new Set(options.keepInputs),
     isPinned: options.isPinned,
     isTrimmable: options.isTrimmable,
     placeholders: options.placeholders,
