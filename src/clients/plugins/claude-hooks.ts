@@ -250,7 +250,10 @@ async function shortenResult(hook: Hook, state: ClaudeState): Promise<ShorterAns
   const hasModule = (state.modules.get(sessionId) ?? maxLost) < maxLost;
   const call = await describeCall(hook, state);
   if (shown === undefined) {
-    await admitWritten(hook, { call, hasModule }, state);
+    // The context has what the agent wrote into a file, whatever the tool answers.
+    const isWriter = ["Edit", "Write", "MultiEdit", "NotebookEdit"].includes(tool);
+    if (isWriter) state.turns.note(callId);
+    if (!hasModule || isWriter) await state.admission.admit(hook, { ...call, text: "" });
     return undefined;
   }
   state.judged.add(callId);
@@ -273,19 +276,9 @@ async function shortenResult(hook: Hook, state: ClaudeState): Promise<ShorterAns
     });
   }
   const answer = shown.replace(admitted);
-  if (answer.context === undefined) state.turns.note(callId, admitted.id);
+  // A note beside the result is not in its text.
+  state.turns.note(callId, isOnePiece === true ? undefined : admitted.id);
   return answer;
-}
-
-/** The context has what the agent wrote into a file, whatever the tool answers. */
-async function admitWritten(
-  hook: Hook,
-  { call, hasModule }: { readonly call: Awaited<ReturnType<typeof describeCall>>; readonly hasModule: boolean },
-  { admission, turns }: ClaudeState,
-): Promise<void> {
-  const isWriter = ["Edit", "Write", "MultiEdit", "NotebookEdit"].includes(hook.tool);
-  if (isWriter) turns.note(hook.callId);
-  if (!hasModule || isWriter) await admission.admit(hook, { ...call, text: "" });
 }
 
 /** Keeps the text of a result until the module fetches it. */
