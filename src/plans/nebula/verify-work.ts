@@ -30,8 +30,8 @@ export interface Work {
   readonly signal: AbortSignal;
 }
 
-/** An end after everything was looked at. `feedback` is what the agent is told if its work does not count and another
- *  attempt may help. */
+/** The end of an attempt, after checks, scope and review. `feedback` is what the agent is told if its work does not
+ *  count and another attempt may help. */
 export interface VerifiedEnd extends JudgedEnd {
   readonly checks?: AttemptRecord["checks"];
   readonly feedback?: string | undefined;
@@ -108,7 +108,7 @@ async function findWrong(
   if (!work.isUnchanged || application.options.allow(phase) === "read") return undefined;
   const error = `The agent changed no file in its scope, ${scope}.`;
   const hint = "Its answer may say why. Agents that may only read need --allow edit.";
-  // Without a check or a reviewer it is not certain that there was anything to do.
+  // Without a check or a reviewer nobody can say whether the task needed a change, so the agent is not asked again.
   const isTold = work.checks !== undefined || phase.reviewer !== undefined;
   return { outcome: "unchanged", error, hint, feedback: isTold ? `${error} The task asks for a change.` : undefined };
 }
@@ -187,8 +187,8 @@ function fenced(text: string): string {
   return `${fence}\n${text.trimEnd()}\n${fence}`;
 }
 
-/** Returns the files of the scope's other side. In one folder, what other phases may change is not counted. Undefined if
- *  git could show them before the phase, and cannot any more. */
+/** Returns the changed files outside of the scope. In one folder, what other phases may change is not counted. Undefined
+ *  if git could show changes before the phase, and cannot any more. */
 async function findOutside(
   phase: Phase,
   { folder, run }: Work,
@@ -213,8 +213,8 @@ function listPaths(paths: readonly string[]): string {
   );
 }
 
-/** Returns the files that still have the marks of a conflict. Whether an attempt ends for another reason, or the agent
- *  has told git that it is resolved, does not matter. */
+/** Returns the files that still have conflict marks which the agent should have removed: also if an attempt failed for
+ *  another reason since, or if the agent told git that the conflict is resolved. */
 async function findConflictMarks(
   phase: Phase,
   { folder, run }: Work,
