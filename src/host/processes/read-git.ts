@@ -85,7 +85,12 @@ export async function changeGit(
   const flags = isEntered && command !== "add" && nested.notes.length > 0 ? ["--ignore-submodules=dirty"] : [];
   const started = await startGit(fresh, [command, ...flags, ...rest], {
     ...reading,
-    settings: [...(reading.settings ?? []), "merge.default=text", "gc.auto=0", "maintenance.auto=false"],
+    settings: [
+      ...(reading.settings ?? []),
+      ...["merge.default=text", "gc.auto=0", "maintenance.auto=false"],
+      // Git would write the shared part of another index beside the repository's own, and delete that one when it is old.
+      ...(indexFile === undefined ? [] : ["core.splitIndex=false"]),
+    ],
     variables: {
       ...reading.variables,
       GIT_OPTIONAL_LOCKS: "1",

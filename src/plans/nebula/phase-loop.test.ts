@@ -160,6 +160,19 @@ describe("a scope", () => {
     expect(report.phases[0]?.error).toContain("It changed ../other.txt, outside of its scope");
   });
 
+  test("is checked without a change of what a person has staged, even in a split index", async () => {
+    git("config", "core.splitIndex", "true");
+    git("config", "splitIndex.sharedIndexExpire", "now");
+    write("other.txt", "staged\n");
+    git("update-index", "--split-index");
+    git("add", "other.txt");
+    write("other.txt", "not staged\n");
+    const index = readFileSync(join(project, ".git/index"));
+    expect(results(await apply([scoped()], { a: ["echo new >src/a.txt"] }))).toEqual(["a completed"]);
+    expect(readFileSync(join(project, ".git/index"))).toEqual(index);
+    expect(git("diff", "--cached")).toContain("+staged");
+  });
+
   test("of a phase that may only read needs no change", async () => {
     const report = await apply([scoped({ allow: "read" })], { a: ["echo 'It is fine.'"] });
     expect(results(report)).toEqual(["a completed"]);
