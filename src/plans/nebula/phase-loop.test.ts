@@ -241,6 +241,18 @@ test("a reviewer accepts the work or has findings, and its cost counts", async (
   for (const part of ["Make it.", "-old", "+bad", "- `true`: exit code 0"]) expect(asked).toContain(part);
 });
 
+test("neither a long answer nor long findings stop the loop", async () => {
+  const review = () => ({
+    command: "cat >/dev/null; yes '' | head -n 300000; echo FINDINGS; yes 'No.' | head -n 300000",
+  });
+  const act = "echo new >src/a.txt; yes '`' | head -n 300000";
+  const report = await apply([scoped({ reviewer: {}, maxReviewCycles: 2 })], { a: [act, act] }, { review });
+  expect(outcomes(report)).toEqual(["findings", "findings"]);
+  expect(report.phases[0]?.error?.length).toBeLessThan(3_000);
+  expect(prompt(2).length).toBeLessThan(30_000);
+  expect(prompt(2)).toContain("No.\nNo.\n");
+});
+
 test("a reviewer that failed has accepted nothing", async () => {
   const review = () => ({ command: "cat >/dev/null; echo ACCEPT; exit 1" });
   const report = await apply([scoped({ reviewer: {} })], { a: ["echo new >src/a.txt"] }, { review });

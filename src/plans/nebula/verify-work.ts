@@ -2,7 +2,7 @@
  *  has no findings. What is wrong becomes a text that the agent can work with. */
 import { join, relative } from "node:path";
 import { createIntake } from "../../conversation/intake/index.ts";
-import { countNoun, isPlainObject, oneLine, readJson, shorten } from "../../core/text/index.ts";
+import { countNoun, cutText, isPlainObject, oneLine, readJson, shorten } from "../../core/text/index.ts";
 import { plainCounter } from "../../core/tokens/index.ts";
 import { type Environment, readForeignText } from "../../host/index.ts";
 import { agentPresets, createScopeTest, type JudgedEnd, judgeEnd, startAgent } from "../agent/index.ts";
@@ -182,7 +182,7 @@ function describeChecks(results: readonly CheckResult[]): readonly [string, stri
 }
 
 function fenced(text: string): string {
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const longest = (text.match(/`+/g) ?? []).reduce((most, run) => Math.max(most, run.length), 2);
   const fence = "`".repeat(longest + 1);
   return `${fence}\n${text.trimEnd()}\n${fence}`;
 }
@@ -263,15 +263,15 @@ async function reviewWork(
   await attempts.remove(attemptFolder);
   const { answer, costUsd, outcome } = judged;
   const hasAnswered = outcome === "completed" || outcome === "denied";
-  const verdict = hasAnswered ? /^[\s*#`]*(ACCEPT|FINDINGS)\b/m.exec(answer)?.[1] : undefined;
+  const verdict = hasAnswered ? /^[ \t*#`]*(ACCEPT|FINDINGS)\b/m.exec(answer)?.[1] : undefined;
   if (verdict === "ACCEPT") return { costUsd };
   if (verdict === undefined) return failed(judged.error ?? `${outcome}, ${shorten(oneLine(answer), 200)}`, costUsd);
   const text = answer
     .slice(answer.indexOf("FINDINGS") + "FINDINGS".length)
     .replace(/^[\s:*#`]+/, "")
     .trim();
-  const feedback = `A reviewer has read your work and found:\n\n${text}\n\nChange your work accordingly.`;
-  return { ...refused("findings", `The reviewer has findings: ${text}`, feedback), costUsd };
+  const feedback = `A reviewer has read your work and found:\n\n${cutText(text, 20_000).text}\n\nChange your work accordingly.`;
+  return { ...refused("findings", `The reviewer has findings: ${cutText(text, 2_000).text}`, feedback), costUsd };
 }
 
 function reviewPrompt(
