@@ -41,6 +41,7 @@ import {
   isOutput,
   isRecall,
   isRepeatedCall,
+  isRun,
   nameResult,
   nameUnfinished,
   nextEdited,
@@ -342,7 +343,7 @@ function admitInto(
 }
 
 function readLines(result: CountedResult, hash: KeyedHash): readonly HashedLine[] {
-  return hashLines(readComparedLines(result.text, readFirstLine(result)), hash, result.isOutput);
+  return hashLines(readComparedLines(result.text, readFirstLine(result)), hash, result.isOutput && isRun(result));
 }
 
 /** Returns what the context holds of this result. Its tokens count towards `deltaWindow`, so after a large result,
