@@ -70,3 +70,15 @@ test("a page names the file of the client, and the same result again is a duplic
   expect((await intake.admit(call)).edit).toBe("duplicate");
   expect((await intake.admit({ ...call, text: `${call.text}\n// more` })).edit).toBe("page");
 });
+
+test.each([
+  [
+    "thousands of headings",
+    Array.from({ length: 6_000 }, (_, n) => `== f${n}.ts ==\nconst a = ${n};\nrun(a);`).join("\n"),
+  ],
+  ["a long first line", [`const x = "${"y".repeat(9_000)}";`, ...file("run", 60)].join("\n")],
+])("source code with %s is no longer than a page", async (_, text) => {
+  const { edit, tokens } = await (await open()).admit({ tool: "Read", input: { file_path: "a.ts" }, text });
+  expect(edit).toBe("page");
+  expect(tokens).toBeLessThanOrEqual(2_000);
+});
