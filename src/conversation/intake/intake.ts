@@ -343,7 +343,11 @@ function admitInto(
 }
 
 function readLines(result: CountedResult, hash: KeyedHash): readonly HashedLine[] {
-  return hashLines(readComparedLines(result.text, readFirstLine(result)), hash, result.isOutput && isRun(result));
+  return hashLines(
+    readComparedLines(result.text, readFirstLine(result), result.isOnePiece),
+    hash,
+    result.isOutput && isRun(result),
+  );
 }
 
 /** Returns what the context holds of this result. Its tokens count towards `deltaWindow`, so after a large result,

@@ -54,21 +54,26 @@ export function readResultLines(text: string, first = 1): ResultLine[] {
   });
 }
 
-/** Returns the lines by which results are compared: those of a text, or those in the strings of a JSON text. */
-export function readComparedLines(text: string, first = 1): ResultLine[] {
-  const parts = splitStrings(text);
+/** Returns the lines by which results are compared: those of a text, or those in the strings of a JSON text. Of a result in
+ *  one piece the client shows the bodies, so its lines are those of the text. */
+export function readComparedLines(text: string, first = 1, isOnePiece = false): ResultLine[] {
+  const parts = isOnePiece ? undefined : splitStrings(text);
   if (parts === undefined) return readResultLines(text, first);
   const lines = parts.map((part) => {
     const line = /^(?:[^"\\]|\\.)*$/.test(part) ? readString(part) : undefined;
-    // Other lines of strings are never the same as a part with a quotation mark of JSON, or with unusual escapes.
     return line !== undefined && writeString(line) === part ? line : `\0${part}`;
   });
-  return readResultLines(lines.join("\n"), first).map((line, index) => ({ ...line, text: parts[index] as string }));
+  return readResultLines(lines.join("\n"), first).map((line, index) => {
+    const text = parts[index] as string;
+    // A part with a quotation mark of JSON, or with unusual escapes, is never the same as a line of another text. None
+    // has a line feed.
+    return { ...line, text, body: lines[index] === `\0${text}` ? `\n${text}` : line.body };
+  });
 }
 
 /** Whether the lines are those in the strings of a JSON text. */
 export function areInStrings(lines: readonly ResultLine[]): boolean {
-  return lines.some(({ body }) => body.startsWith("\0"));
+  return lines.some(({ body }) => body.startsWith("\n"));
 }
 
 const minStringLines = 10;
