@@ -475,3 +475,15 @@ test("a note says where one line stood with one number", async () => {
   const { text } = await run("b", [...source.toReversed().slice(0, 1), "new", ...source, "new", line(1)]);
   expect(text).toContain(`\n[${mark} 124, there 121]`);
 });
+
+test.each(["12 PASSED, 3 FAILED", "  3 failing", "suite of the store FAILED ... ok"])(
+  "the sum %j is shown again in a second run",
+  async (sum) => {
+    const intake = await createIntake({ counter, sessionId: "s" });
+    const lines = Array.from({ length: 60 }, (_, n) => `reads the value number ${n} of the list`);
+    const run = (last: string) =>
+      intake.admit({ tool: "Bash", input: { command: "npm test" }, text: [...lines, sum, last].join("\n") });
+    await run("one");
+    expect((await run("two")).text).toContain(`\n${sum}\n`);
+  },
+);
