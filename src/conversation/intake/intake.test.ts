@@ -487,3 +487,13 @@ test.each(["12 PASSED, 3 FAILED", "  3 failing", "suite of the store FAILED ... 
     expect((await run("two")).text).toContain(`\n${sum}\n`);
   },
 );
+
+test("without deltas, the store keeps no lines of earlier results", async () => {
+  const store = createMemoryStore();
+  const intake = await createIntake({ counter, sessionId: "s", store, deltas: false });
+  const lines = (n: number) =>
+    Array.from({ length: 100 }, (_, line) => `the line ${line} of the result ${n}`).join("\n");
+  for (let n = 0; n < 20; n++) await intake.admit({ tool: "Bash", input: { command: `print ${n}` }, text: lines(n) });
+  const [record] = await store.list("intake-context");
+  expect(record?.value.length).toBeLessThan(5_000);
+});

@@ -250,7 +250,8 @@ async function readOptions(options: IntakeOptions): Promise<ResolvedOptions> {
   const {
     maxResultTokens = 16_000,
     pageTokens = Math.min(10_000, maxResultTokens),
-    deltaWindow = Number.MAX_SAFE_INTEGER,
+    // Without deltas, nothing is compared, and the record in the store would only grow.
+    deltaWindow = options.deltas === false ? 1 : Number.MAX_SAFE_INTEGER,
   } = options;
   const numbers = { maxResultTokens, pageTokens, deltaWindow };
   for (const [name, value] of Object.entries(numbers)) argumentChecks.positive(name, value);
