@@ -108,9 +108,12 @@ test("a few changed durations in a text that is otherwise the same are shown", a
   for (const n of [10, 30, 50]) expect(text).toContain(`setting${n}: the value of ${n} is 45s`);
 });
 
-test("numbers in files always count", async () => {
+test.each([
+  ["Read", { file_path: "test.log" }],
+  ["str_replace_based_edit_tool", { command: "view", path: "test.log" }],
+])("numbers in files that %s shows always count", async (tool, input) => {
   const intake = await createIntake({ counter, sessionId: "s" });
-  const read = (text: string) => intake.admit({ tool: "Read", input: { file_path: "test.log" }, text });
+  const read = (text: string) => intake.admit({ tool, input, text });
   await read(testRun(7));
   expect((await read(testRun(11))).edit).toBe("none");
 });

@@ -76,7 +76,7 @@ export function readShape(line: string, note?: (kind: FieldKind) => void): strin
   };
   if (uncoloured !== line) add("", "colours");
   const isPassed = passing.test(uncoloured);
-  const plain = isPassed ? uncoloured.trimEnd().replace(ending, "") : uncoloured;
+  const plain = isPassed ? uncoloured.replace(ending, "") : uncoloured;
   let done = 0;
   for (const { start, end, kind } of findFields(plain, isPassed)) {
     add(plain.slice(done, start), kind);

@@ -73,9 +73,13 @@ export function isRecall({ tool, input }: IncomingCall): boolean {
 
 /** Whether a program printed the result. The text of a file may have words of failures that mean nothing. */
 export function isOutput({ tool, input }: IncomingCall): boolean {
-  const fields = Object(input) as Readonly<Record<string, unknown>>;
-  return fields.command !== undefined || fields.cmd !== undefined || programs.test(tool);
+  const { command, cmd } = Object(input) as Readonly<Record<string, unknown>>;
+  if (editing.test(String(command))) return false;
+  return command !== undefined || cmd !== undefined || programs.test(tool);
 }
+
+/** As the editor and the memory of Anthropic's tools name what they do (2026-11). */
+const editing = /^(?:view|create|str_replace|insert|undo_edit|delete|rename)$/;
 
 const programs = /bash|shell|exec|command|terminal|(?:^|[^a-z])(?:run|tests?|lint|build)(?:[^a-z]|$)/i;
 
