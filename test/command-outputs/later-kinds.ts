@@ -58,7 +58,7 @@ export const laterKinds: readonly CommandOutput[] = [
       ),
       "error: linking with `cc` failed: exit status: 1",
       "  |",
-      `  = note:  "cc" "-m64" ${repeat(600, (i) => `"/work/target/release/deps/app-${i.toString(16)}.rcgu.o"`).join(" ")}`,
+      `  = note:  "cc" "-m64" ${repeat(600, (i) => `"/app/target/release/deps/app-${i.toString(16)}.rcgu.o"`).join(" ")}`,
       "  = note: /usr/bin/ld: cannot find -lssl: No such file or directory",
       "          collect2: error: ld returned 1 exit status",
       "",

@@ -107,7 +107,7 @@ test("plugin without a client works on all that are found", async () => {
   expect((await sandbox.call(["plugin", "serve"], options)).code).toBe(2);
 });
 
-test("refuses clients that are not there, and limits that are none", async () => {
+test("refuses clients that are not there, and limits that are not numbers", async () => {
   expect((await sandbox.call(["setup"])).stdout).toContain("Found no AI client");
   expect((await sandbox.call(["setup", "pi"])).stderr).toContain("pi was not found on this computer");
   fillHome();

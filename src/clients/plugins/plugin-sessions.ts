@@ -160,7 +160,7 @@ export async function forgetPluginSessions(
   }
 }
 
-/** Where the status line finds what a session saved. Undefined for an id that is no name of a file. */
+/** Where the status line finds what a session saved. Undefined for an id that cannot be the name of a file. */
 export function savedTokensFile(env: Environment, sessionId: string): string | undefined {
   return /^[\w-]+$/.test(sessionId) ? join(stateDirectory(env), "saved-tokens", `${sessionId}.json`) : undefined;
 }

@@ -48,6 +48,6 @@ export async function warnOfColdCache(
   const tokens = `${formatNumber(clock.tokens)} tokens`;
   const price = `about $${clock.usd.toFixed(2)} for writing ${tokens} to the provider's cache again`;
   return {
-    systemMessage: `The cache of this conversation went cold ${formatSpan(now - clock.expiresAt)} ago. This prompt costs ${price}. You can go on, make it shorter next time with /compact before a pause, or start anew: /clear, with a summary of what matters.`,
+    systemMessage: `The cache of this conversation went cold ${formatSpan(now - clock.expiresAt)} ago. This prompt costs ${price}. You can go on, make it shorter next time with /compact before a pause, or start again: /clear, with a summary of what matters.`,
   };
 }

@@ -43,7 +43,7 @@ const isRecord = objectOf(
   { asked: objectOf({ callId: isText, allows: mapOf(isNumber), accepts: listOf(isText) }) },
 ) as ShapeCheck<GuardRecord>;
 
-/** Returns undefined for an id that is no name of a file. */
+/** Returns undefined for an id that cannot be the name of a file. */
 export function guardFile(env: Environment, sessionId: string): string | undefined {
   return /^[\w-]+$/.test(sessionId) ? join(guardFolder(env), `${sessionId}.json`) : undefined;
 }

@@ -19,8 +19,8 @@ const uuid = `${hex}{8}-${hex}{4}-${hex}{4}-${hex}{4}-${hex}{12}\\b`;
 /** Things that each run has its own of. A user or a role is no such thing. */
 const runs = "(?:request|req|trace|span|session|correlation|connection|conn|invocation|event|run|job)";
 
-/** A date alone is no time: it may be what the line is about. So may the name of a commit or of a content, an address,
- *  a status such as 0x80070005, and a position such as 12:40. */
+/** A date alone is no time: it may be what the line is about. The same holds for a hash, a status such as 0x80070005, and
+ *  a position such as 12:40. */
 const patterns: Readonly<Record<Exclude<FieldKind, "colours">, readonly string[]>> = {
   times: [
     `${beforeTime}${time}`,

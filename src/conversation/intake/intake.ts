@@ -153,7 +153,7 @@ export interface HeldLines {
   readonly isWritten: boolean;
   /** The number of the first line there. */
   readonly from: number;
-  /** A later result that left them out too, if the note names them as that one did. */
+  /** If the note names the lines by their place in a later result: the number of that result. */
   readonly by?: number | undefined;
   /** The kinds of fields in which these lines may differ from those. Without it they are the same. */
   readonly differing?: readonly FieldKind[] | undefined;

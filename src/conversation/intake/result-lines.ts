@@ -65,8 +65,8 @@ export function readComparedLines(text: string, first = 1, isOnePiece = false): 
   });
   return readResultLines(lines.join("\n"), first).map((line, index) => {
     const text = parts[index] as string;
-    // A part with a quotation mark of JSON, or with unusual escapes, is never the same as a line of another text. None
-    // has a line feed.
+    // Parts that contain a JSON quotation mark or an unusual escape get a line feed before them, so they never equal a
+    // line of another text.
     return { ...line, text, body: lines[index] === `\0${text}` ? `\n${text}` : line.body };
   });
 }
@@ -138,8 +138,8 @@ export const decisive: readonly RegExp[] = [
   /^(?:\w+[.:])*\w*(?:Error|Exception): /,
 ];
 
-/** What the runners of tests, compilers and linters write about a failure, and their sums (vitest 4, jest 30, pytest 9,
- *  cargo 1.9x, go 1.2x, tsc 6, eslint 10; 2026-11). */
+/** What test runners, compilers and linters print about a failure, and their summary lines (vitest 4, jest 30, pytest
+ *  9, cargo 1.9x, go 1.2x, tsc 6, eslint 10; 2026-11). */
 const failing: readonly RegExp[] = [
   ...decisive,
   // Sums.
@@ -210,7 +210,7 @@ function hashShape(line: string): number {
   for (let at = 0; at < line.length && at < 80; at++) {
     const code = line.charCodeAt(at);
     const isDigit = code >= 48 && code <= 57;
-    // After a digit, a to f are taken for more of the number.
+    // After a digit, the letters a to f count as part of the number.
     const continues: boolean = isNumber && (isDigit || ((code | 32) >= 97 && (code | 32) <= 102));
     if (!continues && code !== 32) hash = (Math.imul(hash, 31) + (isDigit ? 48 : code)) | 0;
     isNumber = isDigit || continues;

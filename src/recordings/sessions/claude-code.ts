@@ -77,7 +77,7 @@ function readUsage(line: Fields): UsageRecord | undefined {
     return { id: `cost-state ${session}`, session, usage: {}, sums: modelUsage as Record<string, object> };
   }
   const { id, usage, model } = Object(message) as Fields;
-  // What the program says itself, such as "No response requested.", is no answer of a model.
+  // Lines that the program writes itself, such as "No response requested.", are not answers of a model.
   if (type !== "assistant" || model === syntheticModel) return undefined;
   // Servers that imitate the provider repeat the ids of messages, but not of requests.
   const ids = [id, requestId].filter((each) => typeof each === "string");

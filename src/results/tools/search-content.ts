@@ -129,7 +129,7 @@ async function searchContent(
   const request: SearchRequest = {
     pattern,
     isRegex: values.is_regex,
-    // As programs with smart case do it: capitals that follow a backslash, as in \\W, are none of the text.
+    // Programs with smart case do the same: a capital after a backslash, as in \\W, does not count.
     caseSensitive: values.case_sensitive ?? /\p{Lu}/u.test(pattern.replaceAll(/\\./gsu, "")),
     path: contained.path,
     knownSecrets,
