@@ -31,8 +31,9 @@ const patterns: Readonly<Record<Exclude<FieldKind, "colours">, readonly string[]
     String.raw`${timeKey}1[6-9]\d{8}(?:\d{3}|\.\d{1,9})?(?![\w.-])`,
   ],
   durations: [
-    String.raw`(?<=[([] ?)${duration}(?= ?[)\]])`,
+    String.raw`(?<=[([] {0,6})${duration}(?= ?[)\]])`,
     String.raw`(?<=\b(?:[Tt]ook|[Ee]lapsed|[Ii]n|[Dd]uration)["']?[ :=]{1,3})${duration}`,
+    String.raw`(?<=\b(?:Passed|DONE) {1,8})${duration}$`,
     String.raw`(?<=\b(?:duration|elapsed)_?(?:ms|s|secs|seconds)["']?[ :=]{1,3})${value}(?![\w.])`,
   ],
   ids: [
@@ -58,7 +59,7 @@ const kinds: readonly FieldKind[] = ["times", "durations", "ids", "counters", "c
 const measuring =
   /\b(?:expir\w*|time-?outs?|ttl|retr(?:y|ies)|limit\w*|interval|every|within|after|until|valid|deadline|budget|delay|lifetime|threshold|max\w*|min\w*|mean|median|avg|average|p\d\d|ops|bench\w*|latency|throughput|faster|slower|lock\w*|grace|schedul\w*|due|ago|older|age)\b|±|\/(?:op|sec|iter)\b/i;
 /** The duration that test runners write after the name of a test. They leave out the shortest ones, with the brackets. */
-const ending = new RegExp(String.raw` (?:\(${duration}\)|${duration})$`);
+const ending = new RegExp(String.raw`[ \t](?:\(${duration}\)|${duration})$`);
 const ticked = /^\s*[✓✔√] /;
 /** Longer lines are data, and are not searched for words of a failure either. */
 const maxLine = 400;
