@@ -82,3 +82,17 @@ test.each([
   expect(edit).toBe("page");
   expect(tokens).toBeLessThanOrEqual(2_000);
 });
+
+test("a log that a filter shortens is no source code, and its failures are shown", async () => {
+  const intake = await open();
+  const log = (end: string) =>
+    Array.from({ length: 300 }, (_, n) =>
+      JSON.stringify({
+        level: n === 150 ? "fatal" : "info",
+        n,
+        msg: n === 150 ? "Error: the disk is full" : `${end} ${n}`,
+      }),
+    ).join("\n");
+  for (const command of ["npm start 2>&1 | tail -300", "cat app.log"])
+    expect((await intake.admit(cat(command, log(`served ${command}`)))).text).toContain("the disk is full");
+});
