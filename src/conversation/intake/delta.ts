@@ -43,6 +43,7 @@ export interface DeltaOptions {
    *  no two lines count as alike. */
   readonly isExact?: ((index: number) => boolean) | undefined;
   readonly isOnePiece: boolean;
+  readonly isUnordered?: boolean | undefined;
   readonly hash: KeyedHash;
   /** Is part of every note, so that text of a result cannot look like one. */
   readonly mark: string;
@@ -268,14 +269,16 @@ function renderDelta(
     mark,
     recallHint,
     repeated,
-  }: Pick<DeltaOptions, "mark" | "recallHint"> & { readonly repeated: ReadonlySet<number> },
+    isUnordered,
+  }: Pick<DeltaOptions, "mark" | "recallHint" | "isUnordered"> & { readonly repeated: ReadonlySet<number> },
 ): string {
   const main = mainName(ranges);
   const place = main.isWritten ? `as you wrote them in ${main.label}` : `as last shown by ${main.label} above`;
+  const before = isUnordered === true ? ", before these calls" : "";
   const shown = repeated.size === 0 ? "Only new lines are shown" : "Only new lines are shown, and failures again";
   const split = areInStrings(lines) ? ", split at \\n in strings" : "";
   const written = [
-    `[${mark}: ${shown}${split}. Lines in brackets with ${mark} are ${place}. Whole text: ${recallHint()}]`,
+    `[${mark}: ${shown}${split}. Lines in brackets with ${mark} are ${place}${before}. Whole text: ${recallHint()}]`,
   ];
   let at = 0;
   for (const range of [...ranges, undefined]) {
