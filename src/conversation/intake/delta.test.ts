@@ -100,3 +100,15 @@ test("a piece of a JSON file is text of the file", async () => {
   const { piece } = await read('  "key15": "other\\nline",');
   expect(piece).toMatchObject({ start: 16, end: 17, text: '  "key15": "other\\nline",' });
 });
+
+test.each(["12 PASSED, 3 FAILED", "  3 failing", "suite of the store FAILED ... ok"])(
+  "the sum %j is shown again in a second run",
+  async (sum) => {
+    const intake = await createIntake({ counter, sessionId: "s" });
+    const lines = Array.from({ length: 60 }, (_, n) => `reads the value number ${n} of the list`);
+    const run = (last: string) =>
+      intake.admit({ tool: "Bash", input: { command: "npm test" }, text: [...lines, sum, last].join("\n") });
+    await run("one");
+    expect((await run("two")).text).toContain(`\n${sum}\n`);
+  },
+);

@@ -491,18 +491,6 @@ test("a note says where one line stood with one number", async () => {
   expect(text).toContain(`\n[${mark} 124, there 121]`);
 });
 
-test.each(["12 PASSED, 3 FAILED", "  3 failing", "suite of the store FAILED ... ok"])(
-  "the sum %j is shown again in a second run",
-  async (sum) => {
-    const intake = await createIntake({ counter, sessionId: "s" });
-    const lines = Array.from({ length: 60 }, (_, n) => `reads the value number ${n} of the list`);
-    const run = (last: string) =>
-      intake.admit({ tool: "Bash", input: { command: "npm test" }, text: [...lines, sum, last].join("\n") });
-    await run("one");
-    expect((await run("two")).text).toContain(`\n${sum}\n`);
-  },
-);
-
 test("without deltas, the store keeps no lines of earlier results", async () => {
   const store = createMemoryStore();
   const intake = await createIntake({ counter, sessionId: "s", store, deltas: false });
