@@ -50,7 +50,7 @@ export function createDeltaReader({ readResultLines, unnumbered, readShape }) {
       const plain = strip(original);
       const [first = "", ...rest] = text.split("\n");
       const same = /^\[[a-z2-7]{4}: Same text as the result of (.+) above/.exec(first)?.[1];
-      if (same !== undefined) return (whole.get(same) ?? "").split("\n").map(plain);
+      if (same !== undefined) return readResultLines(whole.get(same) ?? "").map(({ text }) => plain(text));
       const [isDelta, mark, label, writtenIn] = heading.exec(first) ?? [];
       if (isDelta === undefined) return undefined;
       const main = { label: label ?? writtenIn, isWritten: writtenIn !== undefined };

@@ -490,13 +490,3 @@ test("a note says where one line stood with one number", async () => {
   const { text } = await run("b", [...source.toReversed().slice(0, 1), "new", ...source, "new", line(1)]);
   expect(text).toContain(`\n[${mark} 124, there 121]`);
 });
-
-test("without deltas, the store keeps no lines of earlier results", async () => {
-  const store = createMemoryStore();
-  const intake = await createIntake({ counter, sessionId: "s", store, deltas: false });
-  const lines = (n: number) =>
-    Array.from({ length: 100 }, (_, line) => `the line ${line} of the result ${n}`).join("\n");
-  for (let n = 0; n < 20; n++) await intake.admit({ tool: "Bash", input: { command: `print ${n}` }, text: lines(n) });
-  const [record] = await store.list("intake-context");
-  expect(record?.value.length).toBeLessThan(5_000);
-});
