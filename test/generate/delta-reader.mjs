@@ -38,7 +38,7 @@ export function createDeltaReader({ readResultLines, unnumbered, readShape }) {
     return lines.map((each) => (each.startsWith(alike) ? `unknown ${each}` : `${sign}${each}`));
   };
   const strip = (original, first) => {
-    const isInStrings = readResultLines(original).some(({ body }) => body.startsWith("\0"));
+    const isInStrings = readResultLines(original).some(({ body }) => body.startsWith("\n"));
     if (isInStrings) return (line) => (/^(?:[^"\\]|\\.)*$/.test(line) ? JSON.parse(`"${line}"`) : line);
     const isNumbered = readResultLines(original, first).some(({ body, text }) => body !== text);
     const number = /^<path>.*\n<type>file/.test(original) ? /^\d+: / : /^ *\d+[\t→:|]/;
@@ -50,7 +50,7 @@ export function createDeltaReader({ readResultLines, unnumbered, readShape }) {
       const plain = strip(original);
       const [first = "", ...rest] = text.split("\n");
       const same = /^\[[a-z2-7]{4}: Same text as the result of (.+) above/.exec(first)?.[1];
-      if (same !== undefined) return (whole.get(same) ?? "").split("\n").map(plain);
+      if (same !== undefined) return readResultLines(whole.get(same) ?? "").map(({ text }) => plain(text));
       const [isDelta, mark, label, writtenIn] = heading.exec(first) ?? [];
       if (isDelta === undefined) return undefined;
       const main = { label: label ?? writtenIn, isWritten: writtenIn !== undefined };
@@ -69,7 +69,7 @@ export function createDeltaReader({ readResultLines, unnumbered, readShape }) {
       written.set(label, [...(written.get(label) ?? []), ...texts.map((each) => each.split("\n"))]);
       const known = shown.get(label) ?? new Map();
       for (const [index, { number, body }] of readResultLines(text, first).entries())
-        known.set(number, lines[index]?.startsWith(alike) ? lines[index] : body.replace(/^\0/, ""));
+        known.set(number, lines[index]?.startsWith(alike) ? lines[index] : body.replace(/^\n/, ""));
       shown.set(label, known);
       whole.set(label, text);
     },

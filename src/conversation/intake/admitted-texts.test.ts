@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
+import { createMemoryStore } from "../../core/store/index.ts";
 import { createHashKey, createKeyedHash, type KeyedHash } from "../../core/text/index.ts";
+import { createCounter } from "../../core/tokens/index.ts";
 import { createAdmittedTexts } from "./admitted-texts.ts";
 import { findDelta } from "./delta.ts";
 import { collectRuns, type HeldText, hashLines } from "./held-texts.ts";
+import { createIntake } from "./intake.ts";
 import { readResultLines } from "./result-lines.ts";
 
 /** Takes all texts for the same. */
@@ -42,4 +45,15 @@ test.each([
     expect(delta?.ranges).toHaveLength(1);
     expect(seen.areSameLines(hashed, delta?.ranges ?? [])).toBe(isSame);
   }
+});
+
+test("without deltas, the store keeps no lines of earlier results", async () => {
+  const store = createMemoryStore();
+  const counter = await createCounter("estimate:claude-5");
+  const intake = await createIntake({ counter, sessionId: "s", store, deltas: false });
+  const lines = (n: number) =>
+    Array.from({ length: 100 }, (_, line) => `the line ${line} of the result ${n}`).join("\n");
+  for (let n = 0; n < 20; n++) await intake.admit({ tool: "Bash", input: { command: `print ${n}` }, text: lines(n) });
+  const [record] = await store.list("intake-context");
+  expect(record?.value.length).toBeLessThan(5_000);
 });

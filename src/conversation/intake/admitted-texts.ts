@@ -2,15 +2,15 @@
  *  has the earlier text, the two texts are compared as well. */
 import { readShape } from "./changing-fields.ts";
 import type { HeldRange, HeldText } from "./held-texts.ts";
+import type { IncomingResult } from "./intake.ts";
 import { type IncomingCall, readFirstLine, readWrittenTexts } from "./read-call.ts";
 import { type ResultLine, readComparedLines } from "./result-lines.ts";
 
+type AdmittedText = IncomingCall & Pick<IncomingResult, "text" | "isOnePiece">;
+
 export interface AdmittedTexts {
   /** Remembers the newest result of a context, and forgets those that the context no longer holds. */
-  add(
-    result: IncomingCall & { readonly text: string },
-    context: { readonly sequence: number; readonly held: readonly HeldText[] },
-  ): void;
+  add(result: AdmittedText, context: { readonly sequence: number; readonly held: readonly HeldText[] }): void;
   /** Returns whether an earlier result had exactly this text. Returns true if this process does not know the text of
    *  that result, because another process admitted it. */
   isSameText(held: HeldText, text: string): boolean;
@@ -20,16 +20,16 @@ export interface AdmittedTexts {
 }
 
 export function createAdmittedTexts(): AdmittedTexts {
-  const seen = new Map<number, IncomingCall & { readonly text: string }>();
+  const seen = new Map<number, AdmittedText>();
   return {
-    add({ tool, input, text }, { sequence, held }) {
+    add({ tool, input, text, isOnePiece }, { sequence, held }) {
       // Results arrive, and are held, in the order of their numbers.
       const oldest = held[0]?.sequence ?? sequence;
       for (const known of seen.keys()) {
         if (known >= oldest) break;
         seen.delete(known);
       }
-      seen.set(sequence, { tool, input, text });
+      seen.set(sequence, { tool, input, text, isOnePiece });
     },
     isSameText: ({ sequence }, text) => (seen.get(sequence)?.text ?? text) === text,
     areSameLines(lines, ranges) {
@@ -41,7 +41,9 @@ export function createAdmittedTexts(): AdmittedTexts {
         let bodies = bodiesByBase.get(base);
         if (bodies === undefined) {
           const texts =
-            base.isWritten === true ? readWrittenTexts(known) : [readComparedLines(known.text, readFirstLine(known))];
+            base.isWritten === true
+              ? readWrittenTexts(known)
+              : [readComparedLines(known.text, readFirstLine(known), known.isOnePiece)];
           // Lines that the agent wrote are numbered from 1, even in a patch.
           const numberAt = (line: ResultLine, index: number): number =>
             base.isWritten === true ? index + 1 : line.number;

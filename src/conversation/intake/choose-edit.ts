@@ -154,7 +154,9 @@ function makePagedResult(result: CountedResult, { settings, mark, hash, ...optio
   }
   const fit = { counter, maxTokens: pageTokens, shareOfLimit: (text: string) => readShare(text, result, settings) };
   const asked = { ...fit, resultTokens, about, mark, isOutput: result.isOutput };
-  const page = (isSource(result) ? makeSourcePage : makePage)(result.text, asked);
+  // A page of source may have no room for the first line, or for a note in each of thousands of files.
+  const source = isSource(result) ? makeSourcePage(result.text, asked) : undefined;
+  const page = source ?? makePage(result.text, asked);
   if (page === undefined) return undefined;
   const { text, tokens } = page;
   // Only parts of a large text were read, so its lines are not counted.

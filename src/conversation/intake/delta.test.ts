@@ -69,3 +69,46 @@ test("lines in a string of a JSON answer are those of the file that was read", a
   expect(second.text).toContain("\n  changed\n");
   expect(second.tokens).toBeLessThan(200);
 });
+
+test("a line of a file is not the same as a part of JSON with a sign before it", async () => {
+  const intake = await createIntake({ counter, sessionId: "s" });
+  const rows = source.slice(0, 40).map((line, n) => `  "key${n}": ${JSON.stringify(line)},`);
+  const hidden = rows.map((row) => `\0${row}`);
+  await intake.admit({ tool: "Read", input: { file_path: "a.txt" }, text: hidden.join("\n") });
+  const again = await intake.admit({
+    tool: "Read",
+    input: { file_path: "a.txt" },
+    text: hidden.with(20, "new").join("\n"),
+  });
+  expect(again.edit).toBe("delta");
+  expect(again.text).not.toContain("in strings");
+  const json = `{\n${rows.join("\n")}\n  "z": "${"a\\n".repeat(12)}"\n}`;
+  expect(await intake.admit({ tool: "get", input: { path: "a.json" }, text: json })).toMatchObject({ text: json });
+});
+
+test("a piece of a JSON file is text of the file", async () => {
+  const intake = await createIntake({ counter, sessionId: "s" });
+  const rows = Array.from({ length: 30 }, (_, n) => `  "key${n}": "some value\\nand another\\tline ${n}",`);
+  const read = (changed: string) =>
+    intake.admit({
+      tool: "Read",
+      input: { file_path: "a.json" },
+      text: `{\n${rows.with(15, changed).join("\n")}\n  "z": 1\n}`,
+      isOnePiece: true,
+    });
+  await read('  "key15": "one\\nline",');
+  const { piece } = await read('  "key15": "other\\nline",');
+  expect(piece).toMatchObject({ start: 16, end: 17, text: '  "key15": "other\\nline",' });
+});
+
+test.each(["12 PASSED, 3 FAILED", "  3 failing", "suite of the store FAILED ... ok"])(
+  "the sum %j is shown again in a second run",
+  async (sum) => {
+    const intake = await createIntake({ counter, sessionId: "s" });
+    const lines = Array.from({ length: 60 }, (_, n) => `reads the value number ${n} of the list`);
+    const run = (last: string) =>
+      intake.admit({ tool: "Bash", input: { command: "npm test" }, text: [...lines, sum, last].join("\n") });
+    await run("one");
+    expect((await run("two")).text).toContain(`\n${sum}\n`);
+  },
+);

@@ -41,6 +41,7 @@ import {
   isOutput,
   isRecall,
   isRepeatedCall,
+  isRun,
   nameResult,
   nameUnfinished,
   nextEdited,
@@ -254,7 +255,8 @@ async function readOptions(options: IntakeOptions): Promise<ResolvedOptions> {
   const {
     maxResultTokens = 16_000,
     pageTokens = Math.min(10_000, maxResultTokens),
-    deltaWindow = Number.MAX_SAFE_INTEGER,
+    // Without deltas, nothing is compared, and the record in the store would only grow.
+    deltaWindow = options.deltas === false ? 1 : Number.MAX_SAFE_INTEGER,
   } = options;
   const numbers = { maxResultTokens, pageTokens, deltaWindow };
   for (const [name, value] of Object.entries(numbers)) argumentChecks.positive(name, value);
@@ -347,7 +349,11 @@ function admitInto(
 }
 
 function readLines(result: CountedResult, hash: KeyedHash): readonly HashedLine[] {
-  return hashLines(readComparedLines(result.text, readFirstLine(result)), hash, result.isOutput);
+  return hashLines(
+    readComparedLines(result.text, readFirstLine(result), result.isOnePiece),
+    hash,
+    result.isOutput && isRun(result),
+  );
 }
 
 /** Returns what the context holds of this result. Its tokens count towards `deltaWindow`, so after a large result,

@@ -24,7 +24,7 @@ export function quoteNotes(text: string, mark: string | undefined): string {
 
 /** Words without which no line looks like a note. One search in the whole text is much faster than one in each line. */
 const hints =
-  /\[\s*[a-z0-9]{4,8}[\s:,-]*(?:repeated\s+)?(?:unnumbered\s+)?\d|lines?[\s:]+\d|only\s+new|same\s+text|whole\s+result|trimmed|recall|left\s+out|similar|shortens|last\s+shown|an\s+image/i;
+  /\[\s*[a-z0-9]{4,8}[\s:,-]*(?:repeated\s+)?(?:unnumbered\s+)?\d|lines?[\s:]+\d|only\s+new|same\s+text|whole\s+result|trimmed|recall|left\s+out|similar|lines\s+in\s+brackets|repeated|shortens|last\s+shown|an\s+image/i;
 /** Characters that may hide such words. Letters and marks of East Asia and frames of tables do not. */
 const other =
   /[^\t\n\r -~\u2500-\u257f\u3001-\u300f\u3040-\u312f\u3400-\u9fff\uac00-\ud7a3\uff01\uff0c\uff0e\uff1a\uff1b\uff1f]/;
@@ -74,6 +74,12 @@ const forms: readonly RegExp[] = [
   new RegExp(`\\[ ?${markPattern}:? (?:unnumbered )?[1-9]\\d{0,6} ?[\\],]`, "i"),
   // A date is no mark with a range.
   /\[ ?(?=\d{0,8}[a-z])[a-z0-9]{4,8}(?: |: ?)(?:unnumbered )?[1-9]\d{0,6} ?[-\u2010\u2013\u2014\u2212] ?[1-9]\d{0,6} ?[\],]/i,
+  /\[ ?(?=\d{0,8}[a-z])[a-z0-9]{4,8}:? (?:unnumbered )?[1-9]\d{0,6}(?: ?[-\u2010\u2013\u2014\u2212] ?[1-9]\d{0,6})?, (?:but for|repeated) /i,
+  new RegExp(
+    `${begins}repeated (?:unnumbered )?[1-9]\\d{0,6}(?: ?[-\u2010\u2013\u2014\u2212] ?\\d{1,7})? ?:? ?\\]`,
+    "i",
+  ),
+  /\blines in brackets (?:with [a-z0-9]{4,8} )?are as\b/i,
   new RegExp(`${begins}(?:unnumbered )?lines?(?: |: ?)\\d`, "i"),
   new RegExp(
     `${begins}(?:only new lines|same text as|the whole result has|plimsoll shortens|an image was here)\\b`,

@@ -73,11 +73,30 @@ export function isRecall({ tool, input }: IncomingCall): boolean {
 
 /** Whether a program printed the result. The text of a file may have words of failures that mean nothing. */
 export function isOutput({ tool, input }: IncomingCall): boolean {
-  const fields = Object(input) as Readonly<Record<string, unknown>>;
-  return fields.command !== undefined || fields.cmd !== undefined || programs.test(tool);
+  const { command, cmd } = Object(input) as Readonly<Record<string, unknown>>;
+  if (editing.test(String(command))) return false;
+  return command !== undefined || cmd !== undefined || programs.test(tool);
 }
 
+/** As the editor and the memory of Anthropic's tools name what they do (2026-11). */
+const editing = /^(?:view|create|str_replace|insert|undo_edit|delete|rename)$/;
+
 const programs = /bash|shell|exec|command|terminal|(?:^|[^a-z])(?:run|tests?|lint|build)(?:[^a-z]|$)/i;
+
+/** Whether a program has run, and its output may differ from that of another run in durations and the like. In a file, a
+ *  table or a measurement every number matters, and an unknown program counts as a run. */
+export function isRun({ tool, input }: IncomingCall): boolean {
+  const { command, cmd } = Object(input) as Readonly<Record<string, unknown>>;
+  const words = [command ?? cmd ?? []].flat().join(" ");
+  if (words === "") return /(?:^|[^a-z])(?:tests?|lint|build)(?:[^a-z]|$)/i.test(tool);
+  return !measuring.test(words) && !words.split(/[\n;]|&&|\|\||\$\(|`/).some((part) => printing.test(part));
+}
+
+const measuring =
+  /\b(?:bench\w*|perf|profil\w*|hyperfine|timing|stats?|k6|wrk|autocannon|explain)\b|^\s*time\s|--durations/i;
+/** Programs that print files, tables, or what a system holds. After a pipe, others may filter what a run prints. */
+const printing =
+  /^[\s({!\\]*(?:(?:do|then|else|sudo|env|command|exec|nice|timeout [\d.]+\w?|xargs|-\w+|\w+=\S*|(?:[^\s=]*\/)?(?:ba|z|da)?sh -\w*c)\s+["']?)*(?:\S*\/)?(?:cat|tac|nl|bat|batcat|head|tail|less|more|sed|g?awk|cut|sort|uniq|column|paste|join|comm|e?grep|rg|ag|ack|find|fd|ls|tree|du|df|stat|file|diff|cmp|git|hg|svn|gh|glab|jq|yq|xq|xmllint|xxd|od|hexdump|strings|objdump|readelf|nm|\w*sum|openssl|gpg|sqlite3?|psql|mysql|mariadb|mongosh|redis-cli|duckdb|bq|curl|wget|http|ps|top|lsof|ss|netstat|ip|ifconfig|arp|dig|nslookup|iptables|nft|crontab|systemctl|printenv|tar|unzip|zipinfo|dpkg|apt|rpm|pip|terraform|tofu|pulumi|aws|gcloud|az|(?:docker|podman|kubectl|oc|helm)(?! (?:logs|build|compose (?:logs|up|build))\b))(?=[\s"']|$)/;
 
 /** Returns the texts that the agent wrote in the call itself: they are in the context too. What it replaced is gone. */
 export function readWrittenTexts({ input }: IncomingCall): ResultLine[][] {

@@ -54,22 +54,26 @@ export function readResultLines(text: string, first = 1): ResultLine[] {
   });
 }
 
-/** Returns the lines by which results are compared: those of a text, or those in the strings of a JSON text. */
-export function readComparedLines(text: string, first = 1): ResultLine[] {
-  const parts = splitStrings(text);
+/** Returns the lines by which results are compared: those of a text, or those in the strings of a JSON text. Of a result in
+ *  one piece the client shows the bodies, so its lines are those of the text. */
+export function readComparedLines(text: string, first = 1, isOnePiece = false): ResultLine[] {
+  const parts = isOnePiece ? undefined : splitStrings(text);
   if (parts === undefined) return readResultLines(text, first);
   const lines = parts.map((part) => {
     const line = /^(?:[^"\\]|\\.)*$/.test(part) ? readString(part) : undefined;
-    // Parts that contain a JSON quotation mark or an unusual escape get a prefix, so they never equal a line of a
-    // string.
     return line !== undefined && writeString(line) === part ? line : `\0${part}`;
   });
-  return readResultLines(lines.join("\n"), first).map((line, index) => ({ ...line, text: parts[index] as string }));
+  return readResultLines(lines.join("\n"), first).map((line, index) => {
+    const text = parts[index] as string;
+    // Parts that contain a JSON quotation mark or an unusual escape get a line feed before them, so they never equal a
+    // line of another text.
+    return { ...line, text, body: lines[index] === `\0${text}` ? `\n${text}` : line.body };
+  });
 }
 
 /** Whether the lines are those in the strings of a JSON text. */
 export function areInStrings(lines: readonly ResultLine[]): boolean {
-  return lines.some(({ body }) => body.startsWith("\0"));
+  return lines.some(({ body }) => body.startsWith("\n"));
 }
 
 const minStringLines = 10;
@@ -141,7 +145,7 @@ const failing: readonly RegExp[] = [
   // Sums.
   /^\s*(?:Test Files|Tests|Test Suites|Snapshots|Errors|Duration|Time|Type Errors):? {1,8}.*\d/,
   /^=+ .*\b(?:passed|failed|errors?|skipped|no tests ran)\b.* =+$/,
-  /^(?:\d+ (?:passed|failed)|test result: |Found \d+ errors?|✖ \d+ problems?|Ran \d+ tests?|FAILED \(|# (?:fail|tests) \d)/,
+  /^(?:\d+ (?:passed|failed)| *\d+ (?:passing|failing)\b|test result: |Found \d+ errors?|✖ \d+ problems?|Ran \d+ tests?|FAILED \(|# (?:fail|tests) \d)/,
   /^(?:\[?exit code|exited with|Command (?:failed|exited)|Process exited)/i,
   /^ℹ (?:tests|pass|fail|cancelled) \d/,
   // Names of what failed.
@@ -154,9 +158,11 @@ const failing: readonly RegExp[] = [
   /^\s*(?:Expected|Received|expected|received|left|right|got|want|actual)\b.{0,12}[:=]/,
 ];
 
+/** A sum such as "12 PASSED, 3 FAILED" is about a failure. */
+const failed = /\bFAIL(?:ED|URES?)?\b/;
 /** A word in a path or in a name, as in src/errors/failed.ts, says nothing. */
 const troubled =
-  /(?<![\w./-])(?:errors?|fail(?:s|ed|ure)?|exception|panic|fatal|denied|cannot|refused|timeout|not found|unable to)(?![\w/-])/i;
+  /(?<![\w./-])(?:errors?|fail(?:s|ed|ures?|ing)?|exceptions?|panic|fatal|denied|cannot|refused|timeout|not found|unable to)(?![\w/-])/i;
 const warning = /\bwarn(?:ing)?s?\b/i;
 /** A file's name on a line of its own, as eslint writes it before the problems of the file. */
 const fileName = /^(?:\/|\w:\\|\.?\.?\/?[\w@.-]+\/)[^\s:]*\.\w{1,5}$/;
@@ -166,7 +172,7 @@ export function weighLines(lines: readonly ResultLine[]): Weight[] {
   const weights = lines.map((line): Weight => {
     const body = withoutColours(line.body);
     // Longer lines are data, and trying each pattern on them takes long.
-    if (body.length > maxLine || passing.test(body)) return 0;
+    if (body.length > maxLine || (passing.test(body) && !failed.test(body))) return 0;
     if (failing.some((pattern) => pattern.test(body))) return 3;
     if (troubled.test(body)) return 2;
     return warning.test(body) ? 1 : 0;

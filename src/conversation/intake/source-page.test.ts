@@ -70,3 +70,29 @@ test("a page names the file of the client, and the same result again is a duplic
   expect((await intake.admit(call)).edit).toBe("duplicate");
   expect((await intake.admit({ ...call, text: `${call.text}\n// more` })).edit).toBe("page");
 });
+
+test.each([
+  [
+    "thousands of headings",
+    Array.from({ length: 6_000 }, (_, n) => `== f${n}.ts ==\nconst a = ${n};\nrun(a);`).join("\n"),
+  ],
+  ["a long first line", [`const x = "${"y".repeat(9_000)}";`, ...file("run", 60)].join("\n")],
+])("source code with %s is no longer than a page", async (_, text) => {
+  const { edit, tokens } = await (await open()).admit({ tool: "Read", input: { file_path: "a.ts" }, text });
+  expect(edit).toBe("page");
+  expect(tokens).toBeLessThanOrEqual(2_000);
+});
+
+test("a log that a filter shortens is no source code, and its failures are shown", async () => {
+  const intake = await open();
+  const log = (end: string) =>
+    Array.from({ length: 300 }, (_, n) =>
+      JSON.stringify({
+        level: n === 150 ? "fatal" : "info",
+        n,
+        msg: n === 150 ? "Error: the disk is full" : `${end} ${n}`,
+      }),
+    ).join("\n");
+  for (const command of ["npm start 2>&1 | tail -300", "cat app.log"])
+    expect((await intake.admit(cat(command, log(`served ${command}`)))).text).toContain("the disk is full");
+});

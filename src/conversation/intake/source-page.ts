@@ -12,15 +12,21 @@ export function isSource(call: IncomingCall & { readonly text: string }): boolea
     if (!printing.test([command ?? cmd].flat().join(" "))) return false;
   }
   const lines = readResultLines(call.text.slice(0, maxRead)).flatMap(({ body }) => (body.trim() === "" ? [] : body));
-  return lines.length >= 20 && lines.filter((line) => code.test(line)).length >= lines.length * codeShare;
+  return (
+    lines.length >= 20 &&
+    lines.filter((line) => code.test(line) && !record.test(line)).length >= lines.length * codeShare
+  );
 }
 
-const printing = /(?:^|[;&|]|\bdo\b|-c|-lc)\s*["']?(?:cat|sed -n|head|tail|nl|bat|less|more|git show \S+:\S)\b/;
+const printing = /(?:^|[;&]|\|\||\bdo\b|-c|-lc)\s*["']?(?:cat|sed -n|head|tail|nl|bat|less|more|git show \S+:\S)\b/;
 const maxRead = 20_000;
 /** Comments and data stand between the code. */
 const codeShare = 0.4;
 const code =
   /[;{}]\s*$|^\s*(?:[})\]]+[,;)]*|(?:import|export|from|const|let|var|function|class|interface|type|enum|def|return|if|elif|else|for|while|try|catch|except|switch|case|func|fn|pub|impl|struct|use|package|public|private|protected|static|async|await|throw|raise|with|yield)\b.*|@\w+.*|#include.*)$/;
+
+/** A line of a log, although it ends as code does. */
+const record = /^\{".*\}$/;
 
 /** The share of a page that the outline may have. */
 const outlineShare = 0.15;
