@@ -31,7 +31,7 @@ interface ServerAbout {
   readonly cwd: string;
 }
 
-export interface ServerRecord extends ServerAbout, ServerCounts {
+interface ServerRecord extends ServerAbout, ServerCounts {
   readonly pid: number;
   readonly started?: string | undefined;
   readonly host: string;
