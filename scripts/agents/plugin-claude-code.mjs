@@ -39,6 +39,7 @@ export async function acceptPlugin(context) {
     compaction: acceptCompaction,
     failures: acceptFailures,
     reader: acceptSessions,
+    order: acceptBusyClient,
   };
   for (const road of ["module", "hooks"]) {
     const check = (isTrue, what, facts) => context.check(isTrue, `${road}: ${what}`, facts);
@@ -69,12 +70,33 @@ for await (const line of readline.createInterface({ input: process.stdin })) {
 }
 `;
 
-function acceptSessions({ check, ...context }) {
+/** A client that is busy with a result of Read takes up the others of its answer in another order. */
+function acceptBusyClient({ check, ...context }) {
+  if (context.road !== "module") return;
+  const slower = 'const changed = await changeRow($, row, "complete"); await $.clock.sleep(700); return next(changed);';
+  return acceptSessions({
+    ...context,
+    check: (isTrue, what, facts) => check(isTrue, `busy client, ${what}`, facts),
+    seeds: [1, 3],
+    change({ home }) {
+      const module = join(home, ".claude/skills/plimsoll/hooks/register.js");
+      const before = readFileSync(module, "utf8");
+      writeFileSync(
+        module,
+        before.replace('return next(await changeRow($, row, "complete"));', () => slower),
+      );
+      check(readFileSync(module, "utf8") !== before, "the module waits");
+    },
+  });
+}
+
+function acceptSessions({ check, seeds, change, ...context }) {
   const write = (file_path, content) => ({ name: "Write", input: { file_path, content } });
   return acceptReader({
-    ...{ check, tools: { read, bash, write } },
+    ...{ check, seeds, tools: { read, bash, write } },
     async play(files, turns) {
       const place = await open(context, { files });
+      change?.(place);
       const { code, requests } = await converse(place, { turns, allowed: "Read Bash Write" });
       const recall = (id) => run(place, ["recall", id, "--json"]);
       // The client tells our hook the whole path.
@@ -141,7 +163,7 @@ async function acceptModule(context) {
   check(first.includes("other199 ="), "a failure arrives whole", first);
   const isModule = road === "module";
   check(
-    isModule ? again.includes(" 2-201]") : again.includes("other199 ="),
+    isModule ? again.includes("Same text") : again.includes("other199 ="),
     `the same failure again: ${again.slice(0, 60)}`,
     again,
   );

@@ -113,7 +113,7 @@ async function readBack(messages, { recall, labelled = (input) => input }) {
   const calls = new Map(blocks.filter(({ type }) => type === "tool_use").map((block) => [block.id, block]));
   let edited = 0;
   const wrong = [];
-  for (const { content, tool_use_id } of blocks.filter(({ type }) => type === "tool_result")) {
+  const read = ({ content, tool_use_id }) => {
     const { name, input } = calls.get(tool_use_id);
     const text = shownIn([content].flat().map((each) => each.text ?? each));
     const id = /plimsoll recall ([a-z2-7]{16})/.exec(text.split("\n")[0])?.[1];
@@ -127,7 +127,12 @@ async function readBack(messages, { recall, labelled = (input) => input }) {
     const call = { tool: name, input: labelled(input) };
     const first = readFirstLine(call);
     const label = nameResult(call, lineReader.readComparedLines(whole, first));
-    reader.see(label, whole, input.content === undefined ? [] : [input.content], { lines, first });
+    return () => reader.see(label, whole, input.content === undefined ? [] : [input.content], { lines, first });
+  };
+  // The notes of one message mean what was shown before it.
+  for (const { content } of messages) {
+    const results = Array.isArray(content) ? content.filter(({ type }) => type === "tool_result") : [];
+    for (const see of results.map(read)) see();
   }
   return { edited, wrong };
 }

@@ -2,7 +2,7 @@
 import { forgetHistory, listHistories, listHistoryUses } from "../conversation/history/index.ts";
 import { forgetIntake, listIntakeUses, pruneIntake } from "../conversation/intake/index.ts";
 import { ContextError } from "../core/errors.ts";
-import { eventLifeMs, type MaintainedStore, pruneEvents } from "../core/store/index.ts";
+import { eventLifeMs, forgetEvents, type MaintainedStore, pruneEvents } from "../core/store/index.ts";
 import { didYouMean, isNumber, printable, readAge, readJson } from "../core/text/index.ts";
 import type { Environment } from "../host/index.ts";
 import { type PrunedNebula, pruneNebulas } from "../plans/nebula/index.ts";
@@ -173,6 +173,7 @@ export async function removeSessions(
   const sessionIds = new Set(deleted.map(({ id }) => id));
   await forgetIntake(store, sessionIds);
   await forgetPluginSessions(store, { sessionIds, env });
+  await forgetEvents(store, sessionIds);
   await store.purge();
   return { deleted, kept };
 }

@@ -70,6 +70,36 @@ async function shortened({ bash }: Pick<ReturnType<typeof serve>, "bash">, outpu
   return "";
 }
 
+test("a note never means a result that the process has not judged, however late its hooks are", async () => {
+  const { call, bash } = serve();
+  const lines = text.split("\n");
+  const about = { session_id: "s-1", agent_id: "", transcript_path: "" };
+  const judge = async (command: string, shown: readonly string[], tool_use_id: string) => {
+    const input = { tool_name: "Bash", tool_input: JSON.stringify({ command }), tool_use_id, ends: "after_batch" };
+    const tool_response = JSON.stringify({ stdout: shown.join("\n") });
+    const answer = JSON.parse(await call("after_tool", { ...about, ...input, tool_response }));
+    return answer.hookSpecificOutput?.updatedToolOutput.stdout as string | undefined;
+  };
+  const endTurn = (command: string, tool_use_id: string, tool_response: string) => {
+    const ended = [{ tool_name: "Bash", tool_input: { command }, tool_use_id, tool_response }];
+    return call("after_batch", { ...about, tool_calls: JSON.stringify(ended) });
+  };
+  for (let round = 0; round < 8; round++) {
+    const shown = await judge("cat a", lines, `${round}-a`);
+    await endTurn("cat a", `${round}-a`, shown ?? text);
+    // The hook for this result was given up before it reached the process.
+    const newer = lines.with(15, `line 15 of round ${round}`);
+    const ended = endTurn("cat a", `${round}-unseen`, newer.join("\n"));
+    const next = judge(`cat b${round}`, lines, `${round}-b`);
+    await ended;
+    const note = (await next) ?? text;
+    if (note.includes("Bash cat a above")) expect(note).toContain(lines[15]);
+    await endTurn(`cat b${round}`, `${round}-b`, note);
+  }
+  // After hooks of an earlier version, too.
+  expect(await bash("short", "last")).toBeUndefined();
+});
+
 test("two processes of one session share what the context holds, and recall and status know it", async () => {
   const [one, two] = [serve(), serve()];
   await one.request("initialize", { protocolVersion: "2025-06-18" });

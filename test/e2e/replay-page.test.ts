@@ -154,7 +154,7 @@ describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is inst
       line("user", "u2", { role: "user", content: "two" }, "a1"),
       line("assistant", "a2", answer("m2"), "u2"),
     ]);
-    await makePage("recorded.html", ["recorded", "--policy", "none,economic"]);
+    await makePage("recorded.html", ["recorded", "--policy", "none,economic", "--prefix-tokens", "0"]);
     await open("recorded.html", {}, async (page) => {
       expect(await page.locator(".notes").innerText()).toMatch(
         /^recorded: 2 answers, 2,600 input tokens, .*; none: 2 calls/,

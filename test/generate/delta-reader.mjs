@@ -10,7 +10,7 @@ const note = new RegExp(
 );
 const onlyRepeated = new RegExp(String.raw`^\[[a-z2-7]{4} ${repeated}\]$`);
 const heading =
-  /^\[([a-z2-7]{4}): Only new lines are shown(?:, and failures again)?(?:, split at \\n in strings)?\. Lines in brackets with \1 are as (?:last shown by (.+) above|you wrote them in (.+))\. Whole text/;
+  /^\[([a-z2-7]{4}): Only new lines are shown(?:, and failures again)?(?:, split at \\n in strings)?\. Lines in brackets with \1 are as (?:last shown by (.+) above|you wrote them in (.+?))(?:, before these calls)?\. Whole text/;
 /** Before the shape of a line of which no more is known. */
 const alike = "\u0000alike: ";
 

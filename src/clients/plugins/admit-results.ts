@@ -134,8 +134,8 @@ async function describeResult(
 }
 
 /** Keeps what each context contains in memory, and writes it to the store later. A context belongs to one process of the
- *  client, so nobody else changes it. If a write fails, the next result starts with what the store has. After a crash,
- *  texts that were not written do not count as sent, so they are sent whole. */
+ *  client, so nobody else changes it. If a write fails, the memory still counts: what the store has says nothing of newer
+ *  results of the same calls. The next result is written with all before it. */
 export function withLateWrites(server: PluginServer): PluginServer {
   const contexts = new Map<string, StoreRecord>();
   const later = createLater(server);
@@ -148,7 +148,7 @@ export function withLateWrites(server: PluginServer): PluginServer {
     later(async () => {
       // A later record has the same lines and more.
       if (contexts.get(key) !== record) return;
-      await store.update(contextCollection, key, () => value).catch(() => contexts.delete(key));
+      await store.update(contextCollection, key, () => value);
     });
     return record;
   };

@@ -101,9 +101,9 @@ function readPackageFile(name: string): string {
 const recallName = "mcp__plugin_plimsoll_plimsoll__recall";
 
 /** Asks a tool of our process with fields of the hook's input. */
-function ask(tool: string, names: readonly string[] = []): object[] {
+function ask(tool: string, names: readonly string[] = [], more: object = {}): object[] {
   const fields = ["session_id", "agent_id", "transcript_path", ...names];
-  const input = Object.fromEntries(fields.map((name) => [name, `\${${name}}`]));
+  const input = { ...Object.fromEntries(fields.map((name) => [name, `\${${name}}`])), ...more };
   // In seconds. A slow answer stalls the client, and the module may have waited before.
   return [{ type: "mcp_tool", server: "plugin:plimsoll:plimsoll", tool, input, timeout: 0.5 }];
 }
@@ -115,9 +115,13 @@ const hooks = {
     PostToolUse: [
       {
         matcher: "*",
-        hooks: ask("after_tool", ["tool_name", "tool_use_id", "tool_input", "tool_response", "duration_ms"]),
+        hooks: ask("after_tool", ["tool_name", "tool_use_id", "tool_input", "tool_response", "duration_ms"], {
+          ends: "after_batch",
+        }),
       },
     ],
+    // Once for all calls of an answer, before the next request.
+    PostToolBatch: [{ hooks: ask("after_batch", ["tool_calls"]) }],
     // A process of its own: before the first prompt the client has not started ours, and would show an error.
     UserPromptSubmit: [
       { hooks: [{ type: "command", command: "plimsoll plugin hook claude-code || exit 0", timeout: 5 }] },

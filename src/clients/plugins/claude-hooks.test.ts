@@ -458,6 +458,25 @@ test("an answer does not wait for the disk, and the next process knows what was 
   expect(again.updatedToolOutput.stdout).toMatch(/^\[[a-z2-7]{4} .*\]\nmore and more$/m);
 });
 
+test("if a write fails, later results still know the newest one of a call", async () => {
+  let isBroken = false;
+  const update: Store["update"] = async (...change) => {
+    if (isBroken) throw new ContextError("store_unavailable", "locked");
+    return store.update(...change);
+  };
+  tools = open(async () => ({ ...store, update }));
+  const print = (command: string, output: string) =>
+    afterTool("Bash", outputOf(output), { tool_input: JSON.stringify({ command }) });
+  await print("cat a", text);
+  await end();
+  isBroken = true;
+  await print("cat a", changed);
+  await end();
+  isBroken = false;
+  const { updatedToolOutput } = await print("cat b", text);
+  expect(updatedToolOutput.stdout).toMatch(/ 1-60\]\n.*value60 .*\n.* 62-120\]$/);
+});
+
 test("parallel results are answered in the order in which they came", async () => {
   let isSlow = false;
   const put: Store["put"] = async (...record) => {
@@ -498,6 +517,94 @@ test("a result that waited for the one before it does not refer to it", async ()
   // Slower than a model's next call may begin.
   await new Promise((resolve) => setTimeout(resolve, 60));
   expect((await print("three")).updatedToolOutput.stdout).toMatch(/: Same text/);
+});
+
+describe("with hooks that say when a turn ends", () => {
+  /** The model made this call. */
+  const print = async (command: string, stdout: string, more: Record<string, unknown> = {}) => {
+    const tool_input = JSON.stringify({ command });
+    const answer = await afterTool("Bash", outputOf(stdout), { tool_input, ends: "after_batch", ...more });
+    return answer?.updatedToolOutput.stdout as string | undefined;
+  };
+  /** All calls of an answer have ended. The model gets these results. */
+  const endTurn = (...shown: [command: string, tool_use_id: string, tool_response: unknown][]) => {
+    const ended = shown.map(([command, tool_use_id, tool_response]) => ({
+      ...{ tool_name: "Bash", tool_input: { command }, tool_use_id, tool_response },
+    }));
+    return ask("after_batch", { tool_calls: JSON.stringify(ended) });
+  };
+  const turn = async (command: string, stdout: string) => {
+    const shown = await print(command, stdout);
+    await endTurn([command, `call-${calls}`, shown ?? stdout]);
+    return shown;
+  };
+
+  // The client took the second result first, however long after the first one its call began.
+  test("no result refers to one of its turn, and a note means what was shown before it", async () => {
+    await turn("cat a", text);
+    const slow = await print("sleep 0.3; cat a", text);
+    expect(slow).toMatch(/: Same text as the result of Bash cat a above, before these calls/);
+    expect(await print("cat a", changed)).toMatch(/Bash cat a above, before these calls[\s\S]*changed60/);
+    expect(await print("cat again", changed)).toBeUndefined();
+    await endTurn();
+    expect(await turn("cat other", changed)).toMatch(/^.*as the result of Bash cat again above, before these calls/);
+  });
+
+  test("a result that no hook has seen is known before the next one", async () => {
+    await turn("cat a", text);
+    await endTurn(["cat a", "unseen", `Exit code 1\n${changed.replace("value70 =", "changed70 =")}`]);
+    const next = await turn("cat b", text);
+    // The newest result of `cat a` has a line before these, and shows two of them otherwise.
+    expect(next?.split("\n").slice(1)).toEqual([
+      expect.stringMatching(/ 1-60, there 2-61\]$/),
+      expect.stringContaining("value60"),
+      expect.stringMatching(/ 62-70, there 63-71\]$/),
+      expect.stringContaining("value70"),
+      expect.stringMatching(/ 72-120, there 73-121\]$/),
+    ]);
+  });
+
+  test("a note that the client did not take is not what later results refer to", async () => {
+    await turn("cat a", text);
+    const longer = `${text}\n${text.replaceAll("value", "other")}`;
+    expect(await print("cat b", longer)).toContain("Only new lines");
+    const cut = "The client shows the beginning.";
+    await endTurn(["cat b", `call-${calls}`, cut]);
+    expect(await turn("cat c", longer)).toMatch(/as last shown by Bash cat a above, before these calls/);
+    expect(await turn("cat d", text.replaceAll("value", "other"))).not.toContain("Bash cat b");
+  });
+
+  test("calls that cannot be read make the context forget all", async () => {
+    await turn("cat a", text);
+    await ask("after_batch", { tool_calls: "{}" });
+    expect(await turn("cat b", text)).toBeUndefined();
+  });
+
+  test("a new process does not refer to a context without the newest result of the conversation", async () => {
+    const transcript_path = join(folder, "session.jsonl");
+    const write = (ids: readonly string[]) => {
+      const content = ids.map((tool_use_id) => ({ type: "tool_result", tool_use_id, content: "" }));
+      writeFileSync(transcript_path, `${JSON.stringify({ uuid: "1", message: { content } })}\n`);
+    };
+    await print("cat a", text, { tool_use_id: "first" });
+    await endTurn(["cat a", "first", text]);
+    await print("pwd", "/", { tool_use_id: "known" });
+    await end();
+    tools = openHere();
+    write(["first", "known"]);
+    expect(await print("cat b", text, { transcript_path })).toContain("Bash cat a above");
+    tools = openHere();
+    write(["first", "known", "unseen"]);
+    expect(await print("cat c", text, { transcript_path })).toBeUndefined();
+  });
+
+  test("a result that comes while those of the last turn are recorded waits for them", async () => {
+    await turn("cat a", text);
+    const ended = endTurn(["cat a", "unseen", changed]);
+    const next = print("cat b", text);
+    await ended;
+    expect(await next).toMatch(/ 1-60\][\s\S]*value60[\s\S]* 62-120\]$/);
+  });
 });
 
 test("results are admitted in the order in which they came, also if one is read from a file", async () => {

@@ -11,6 +11,7 @@ import { renderAnchors } from "./claude-anchors.ts";
 import { claudeShare, quoteOthers, readClaudeResult, type ShorterAnswer } from "./claude-results.ts";
 import { createTranscript, notesIn, type Transcript } from "./claude-transcript.ts";
 import { createClaudeTrim } from "./claude-trim.ts";
+import { type Arrival, createClaudeTurns } from "./claude-turns.ts";
 import type { PluginServer, PluginTool } from "./plugin.ts";
 
 type ClaudeState = ReturnType<typeof createState>;
@@ -33,7 +34,7 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
   const { admission } = state;
   const hook = (work: (hook: Hook, state: ClaudeState) => Promise<object | string>): PluginTool => ({
     async call(input) {
-      const read = readHook(input, state.now);
+      const read = readHook(input);
       if (read === undefined) return "{}";
       state.sessions.add(read.sessionId);
       try {
@@ -46,13 +47,7 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
     },
   });
   return {
-    after_tool: inTurn(hook(afterTool), {
-      now: state.now,
-      async whenDone(answer) {
-        if (answer !== "{}") await new Promise((resolve) => setTimeout(resolve, keptMs).unref());
-        await Promise.all([...state.completions.values()].map((each) => each.whenKept));
-      },
-    }),
+    ...inTurn(hook(afterTool), state),
     allow_recall: hook(allowRecall),
     before_compact: hook(beforeCompact),
     after_compact: hook(afterCompact),
@@ -61,7 +56,7 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
         noteModule(sessionId, state);
         return {};
       }),
-      append: hook(append),
+      append: { call: (input) => hook(append).call(withArrival(input, state)) },
       complete: hook(complete),
       // The module found that the context no longer has these calls.
       lost_calls: hook(async (lost) => {
@@ -124,35 +119,53 @@ function createState(server: PluginServer, now: () => number) {
     /** Texts that the module puts in the place of the hook's note, by call. */
     completions: new Map<string, Completion>(),
     transcripts: new Map<string, Transcript>(),
-    /** When the last result of each context was answered, or came if it has no answer yet. */
-    lastResults: new Map<string, number>(),
+    turns: createClaudeTurns(admission, now),
+    /** Sessions whose hooks say when a turn ends. */
+    batched: new Set<string>(),
     /** Anchors from before a compaction, until the new context has them. */
     anchors: new Map<string, string>(),
     openStore: server.store,
-    now,
   };
 }
 
-/** Handles calls one after the other: a call starts when `whenDone` of the previous one has finished. The client orders the
- *  results of parallel calls by our answers, and a note refers to lines of the results above it. So results must be
- *  answered in the order in which they were admitted. */
-function inTurn(
-  tool: PluginTool,
-  { whenDone, now }: { readonly whenDone: (answer: string) => Promise<void>; readonly now: () => number },
-): PluginTool {
+/** Handles results one after the other: a call starts when the previous one is answered and the client has had time to
+ *  take that answer up. Then the client mostly sends results in the order in which they were admitted. */
+function inTurn(tool: PluginTool, state: ClaudeState): Readonly<Record<"after_tool" | "after_batch", PluginTool>> {
   let last: Promise<unknown> = Promise.resolve();
+  const answers = new Set<Promise<unknown>>();
+  const whenDone = async (answer: string): Promise<void> => {
+    if (answer !== "{}") await new Promise((resolve) => setTimeout(resolve, keptMs).unref());
+    await Promise.all([...state.completions.values()].map((each) => each.whenKept));
+  };
   return {
-    ...tool,
-    call(input) {
-      // A call with a large output may take longer. It must not hold up the others.
-      const before = Promise.race([last, new Promise((resolve) => setTimeout(resolve, 50).unref())]);
-      // The wait says nothing about when the tool ran.
-      const arrived = now();
-      const answer = before.then(() => tool.call({ ...input, arrived }));
-      last = answer.then(whenDone);
-      return answer;
+    after_tool: {
+      call(input) {
+        // A call with a large output may take longer. It must not hold up the others.
+        const before = Promise.race([last, new Promise((resolve) => setTimeout(resolve, 50).unref())]);
+        // The wait says nothing about when the tool ran.
+        const arrived = withArrival(input, state);
+        const answer = before.then(() => tool.call(arrived));
+        answers.add(answer);
+        last = answer.then(whenDone).finally(() => answers.delete(answer));
+        return answer;
+      },
+    },
+    after_batch: {
+      async call({ tool_calls, ...input }) {
+        const context = readHook(input);
+        if (context !== undefined) state.turns.end(context, tool_calls, [...answers]);
+        return "{}";
+      },
     },
   };
+}
+
+/** Notes when a result came, before anything is awaited. */
+function withArrival(input: Fields, { turns, batched }: ClaudeState): Fields {
+  const context = readHook({ ...input, tool_response: "" });
+  if (context === undefined) return input;
+  if (input.ends === "after_batch") batched.add(context.sessionId);
+  return { ...input, arrival: turns.arrive(context, batched.has(context.sessionId)) };
 }
 
 /** Takes requests of the client's module. A module can call only tools that the model has, so it calls recall with a field
@@ -185,12 +198,12 @@ interface Hook extends PluginContext {
   readonly text: string;
   /** How long the tool ran. */
   readonly milliseconds: number;
-  /** When its result came. */
-  readonly arrived: number;
+  /** When its result came. Absent for other events. */
+  readonly arrival?: Arrival | undefined;
 }
 
 /** The client passes objects as JSON text, and an empty text for what is absent. */
-function readHook(input: Fields, now: () => number): Hook | undefined {
+function readHook(input: Fields): Hook | undefined {
   const text = (name: string): string => (typeof input[name] === "string" ? (input[name] as string) : "");
   const sessionId = text("session_id");
   if (sessionId === "") return undefined;
@@ -204,7 +217,7 @@ function readHook(input: Fields, now: () => number): Hook | undefined {
     response: input.module_request === "trim" ? undefined : parseValue(input.tool_response),
     text: text("tool_response"),
     milliseconds: Number(input.duration_ms) || 0,
-    arrived: typeof input.arrived === "number" ? input.arrived : now(),
+    arrival: input.arrival as Arrival | undefined,
   };
 }
 
@@ -221,7 +234,7 @@ async function afterTool(hook: Hook, state: ClaudeState): Promise<object> {
   const { tool, response } = hook;
   if (isOfModule(hook)) return {};
   const shorter = await shortenResult(hook, state);
-  state.lastResults.set(nameContext(hook), state.now());
+  state.turns.answered(hook);
   const output = quoteOthers(tool, shorter?.output ?? response);
   if (output === response) return {};
   const specific = { hookEventName: "PostToolUse", updatedToolOutput: output };
@@ -231,18 +244,20 @@ async function afterTool(hook: Hook, state: ClaudeState): Promise<object> {
 
 /** Returns undefined if the result stays as it is. */
 async function shortenResult(hook: Hook, state: ClaudeState): Promise<ShorterAnswer | undefined> {
-  const { sessionId, agentId, tool, callId, input, response } = hook;
+  const { sessionId, tool, callId, response } = hook;
   const shown = readClaudeResult(tool, response);
   await forgetLost(state);
   const hasModule = (state.modules.get(sessionId) ?? maxLost) < maxLost;
-  const call = { tool, input, callId, isParallel: isParallel(hook, state) };
+  const call = await describeCall(hook, state);
   if (shown === undefined) {
     // The context has what the agent wrote into a file, whatever the tool answers.
     const isWriter = ["Edit", "Write", "MultiEdit", "NotebookEdit"].includes(tool);
+    if (isWriter) state.turns.note(callId);
     if (!hasModule || isWriter) await state.admission.admit(hook, { ...call, text: "" });
     return undefined;
   }
   state.judged.add(callId);
+  state.turns.note(callId);
   const result = { ...call, shareOfLimit: (text: string): number => claudeShare(tool, text) };
   const { text, wholeFile, isOnePiece } = shown;
   const admitted =
@@ -251,17 +266,29 @@ async function shortenResult(hook: Hook, state: ClaudeState): Promise<ShorterAns
       : await state.cutOutputs.admit(hook, { ...result, text: readWhole(wholeFile), savedAs: wholeFile });
   if (admitted === undefined || !(await hasBases(hook, admitted.bases ?? [], state))) return undefined;
   noteBases(hook, admitted, state);
-  if (!isOnePiece || !hasModule) return shown.replace(admitted);
-  const context = { sessionId, agentId };
+  if (isOnePiece === true && hasModule) {
+    completeLater(hook, admitted, state);
+    // The module replaces exactly this text. If it does not, the model can make the same call again and gets the
+    // whole result.
+    return shown.replace({
+      ...admitted,
+      text: "[plimsoll shortens this result. To see it, make the same call again.]",
+    });
+  }
+  const answer = shown.replace(admitted);
+  // A note beside the result is not in its text.
+  state.turns.note(callId, isOnePiece === true ? undefined : admitted.id);
+  return answer;
+}
+
+/** Keeps the text of a result until the module fetches it. */
+function completeLater({ sessionId, agentId, callId }: Hook, { text, id }: AdmittedResult, state: ClaudeState): void {
   let kept = (): void => {};
   const whenKept = new Promise<void>((resolve) => {
     kept = resolve;
   });
-  state.completions.set(callId, { context, text: admitted.text, until: Date.now() + 400, whenKept, kept });
-  // The module replaces exactly this text. If it does not, the model can make the same call again and gets the
-  // whole result.
-  const hookNote = "[plimsoll shortens this result. To see it, make the same call again.]";
-  return shown.replace({ ...admitted, text: hookNote });
+  state.completions.set(callId, { context: { sessionId, agentId }, text, until: Date.now() + 400, whenKept, kept });
+  state.turns.note(callId, id);
 }
 
 /** The client also runs its hooks for requests of the module, as calls of the main agent. No model sees their results. */
@@ -277,15 +304,12 @@ function noteBases(hook: Hook, admitted: AdmittedResult, { trim, admission }: Cl
   });
 }
 
-/** No model answers within 20 ms after a result, so a call that began by then belongs to the same turn. */
-function isParallel(hook: Hook, { lastResults }: ClaudeState): boolean {
-  const before = lastResults.get(nameContext(hook));
-  lastResults.set(nameContext(hook), hook.arrived);
-  return before !== undefined && hook.arrived - hook.milliseconds - before < 20;
-}
-
-function nameContext({ sessionId, agentId = "" }: Hook): string {
-  return `${sessionId} ${agentId}`;
+/** Says what the intake needs to know of a call, when the results of earlier turns are known. */
+async function describeCall(hook: Hook, { turns }: ClaudeState) {
+  const { tool, input, callId, milliseconds, arrival } = hook;
+  await turns.whenKnown(hook, hook.transcript);
+  const isParallel = arrival !== undefined && turns.isParallel(hook, arrival, milliseconds);
+  return { tool, input, callId, isParallel, isUnordered: true };
 }
 
 /** How many milliseconds after our answer the conversation has the text. The client takes longer for a result that its
@@ -394,13 +418,14 @@ async function afterCompact({ sessionId, ...hook }: Hook, state: ClaudeState): P
 
 /** The module asks about the text of one result. */
 async function append(hook: Hook, state: ClaudeState): Promise<object> {
-  const { tool, callId, input, text, sessionId } = hook;
+  const { callId, text, sessionId } = hook;
   // A restarted process does not know of the module yet.
   noteModule(sessionId, state);
   if (state.judged.has(callId)) return {};
-  const result = { tool, input, callId, text, isParallel: isParallel(hook, state) };
-  const admitted = await state.admission.admit(hook, result);
+  state.turns.note(callId);
+  const admitted = await state.admission.admit(hook, { ...(await describeCall(hook, state)), text });
   if (admitted === undefined) return {};
+  state.turns.note(callId, admitted.id);
   noteBases(hook, admitted, state);
   return { text: admitted.text, bases: admitted.bases ?? [] };
 }

@@ -119,7 +119,7 @@ interface State {
   readonly admitted: Map<unknown, AdmittedMessage>;
   /** The calls as the intake gets them, and the messages that have them. */
   readonly calls: Map<string, { readonly incoming: Omit<IncomingResult, "text">; readonly message?: unknown }>;
-  /** From result number 1 on. */
+  /** `places[0]` belongs to result number 1. */
   readonly places: ResultPlace[];
   last: unknown;
   /** The messages that have their originals again in some history. */

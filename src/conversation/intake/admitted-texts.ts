@@ -23,7 +23,7 @@ export function createAdmittedTexts(): AdmittedTexts {
   const seen = new Map<number, IncomingCall & { readonly text: string }>();
   return {
     add({ tool, input, text }, { sequence, held }) {
-      // Results come in the order of their numbers, and are held in it.
+      // Results arrive, and are held, in the order of their numbers.
       const oldest = held[0]?.sequence ?? sequence;
       for (const known of seen.keys()) {
         if (known >= oldest) break;
@@ -42,7 +42,7 @@ export function createAdmittedTexts(): AdmittedTexts {
         if (bodies === undefined) {
           const texts =
             base.isWritten === true ? readWrittenTexts(known) : [readComparedLines(known.text, readFirstLine(known))];
-          // What the agent wrote is counted from 1, also in a patch.
+          // Lines that the agent wrote are numbered from 1, even in a patch.
           const numberAt = (line: ResultLine, index: number): number =>
             base.isWritten === true ? index + 1 : line.number;
           bodies = texts.map((each) => new Map(each.map((line, index) => [numberAt(line, index), line.body])));

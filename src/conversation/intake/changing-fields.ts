@@ -10,8 +10,8 @@ const month = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)";
 const value = String.raw`\d+(?:[.,]\d+)?`;
 const hex = "[\\da-fA-F]";
 
-/** A date alone is no time: it may be what the line is about. So may the name of a commit or of a content, which has 40 or
- *  64 digits, and a position such as 12:40. */
+/** A date alone is no time: it may be what the line is about. The same holds for a hash of 40 or 64 digits, and for a
+ *  position such as 12:40. */
 const patterns: Readonly<Record<Exclude<FieldKind, "colours">, readonly string[]>> = {
   times: [
     String.raw`(?<![\w:.])\d{4}[-/]\d\d[-/]\d\d[T ]${clock}(?: ?Z\b| ?[+-]\d\d:?\d\d\b)?`,

@@ -75,7 +75,8 @@ function makeDuplicate(
   if (result.isOutput && lines !== undefined && weighLines(lines).includes(3)) return undefined;
   const id = options.id();
   const size = describeSize(text, tokens);
-  const note = `[${mark}: Same text as the result of ${same.label} above${same.isPage === true ? ", which is a page of it" : ""} (${size}). To print it again: ${settings.recallHint(id)}]`;
+  const above = result.isUnordered === true ? "above, before these calls" : "above";
+  const note = `[${mark}: Same text as the result of ${same.label} ${above}${same.isPage === true ? ", which is a page of it" : ""} (${size}). To print it again: ${settings.recallHint(id)}]`;
   return {
     runs: [],
     admitted: {
@@ -100,7 +101,8 @@ function makeDelta(
   const isKept = (index: number): boolean => weights[index] === 3;
   // What belongs to a failure is shown as it is.
   const isExact = weights.length === 0 ? undefined : (index: number): boolean => (weights[index] ?? 0) >= 2;
-  const found = { held, label, isKept, isExact, isOnePiece, hash, mark, recallHint };
+  const { isUnordered } = result;
+  const found = { held, label, isKept, isExact, isOnePiece, isUnordered, hash, mark, recallHint };
   const delta = findDelta(lines, found);
   if (delta === undefined || !settings.seen.areSameLines(lines, delta.ranges)) return undefined;
   const { text, ranges, piece } = delta;

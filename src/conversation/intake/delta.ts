@@ -1,6 +1,7 @@
-/** Finds the lines of a result that the context already holds, or holds but for durations and the like, and writes notes
- *  in their place. A note names a call and line numbers. It means the newest result of that call that has these numbers, so a reader can put the whole result
- *  together again. Lines that a newer result of the call replaced get no note, even if the context still has them. */
+/** Replaces lines that the context already holds by notes. Lines that differ only in durations and the like count too.
+ *  A note names a call and line numbers. It means the newest result of that call that has these numbers, so a reader
+ *  can put the whole result together again. Lines that a newer result of the call replaced get no note, even if the
+ *  context still has them. */
 import type { KeyedHash } from "../../core/text/index.ts";
 import { listFieldKinds } from "./changing-fields.ts";
 import {
@@ -38,9 +39,11 @@ export interface DeltaOptions {
   readonly label: string;
   /** Whether a line is shown although the context holds it. */
   readonly isKept: (index: number) => boolean;
-  /** Whether a line is shown if the context only holds one that is alike. Absent if no two lines count as alike. */
+  /** Whether a line counts as held only if the context has exactly this line, not one that is merely alike. Absent if
+   *  no two lines count as alike. */
   readonly isExact?: ((index: number) => boolean) | undefined;
   readonly isOnePiece: boolean;
+  readonly isUnordered?: boolean | undefined;
   readonly hash: KeyedHash;
   /** Is part of every note, so that text of a result cannot look like one. */
   readonly mark: string;
@@ -69,9 +72,11 @@ interface Comparison {
   readonly isKept: (index: number) => boolean;
 }
 
-/** Fewer lines with other numbers are shown: a person may have changed them. */
+/** At least this many lines must be left out as alike. Fewer are shown, because a person may have changed their
+ *  numbers. */
 const minAlike = 8;
-/** The least share of such lines in a range. In a text that is mostly the same, a changed number is news. */
+/** The least share of lines in a range that differ in their numbers. In a text that is mostly the same, a changed
+ *  number is news. */
 const alikeShare = 0.125;
 
 /** Returns the ranges of lines that the context holds, in order, and the lines that are shown although it holds them. */
@@ -197,7 +202,8 @@ interface LongMatch extends Match {
 }
 
 /** Returns the longest match. Among equally long matches it prefers one from a call of this name, then one in the same
- *  text as the previous range. With `same`, only matches count in which enough lines are not the same. */
+ *  text as the previous range. With `same`, ignores matches in which nearly all lines are exactly equal: there, a
+ *  changed number is news. */
 function longestMatch(comparison: Comparison, search: Search, same?: Comparison): LongMatch | undefined {
   const { at, label, previous } = search;
   if (comparison.isKept(at)) return undefined;
@@ -215,7 +221,7 @@ function longestMatch(comparison: Comparison, search: Search, same?: Comparison)
   return best;
 }
 
-/** Returns how many lines match. With `same`, the range ends where too few of them are not the same. */
+/** Returns how many lines match. With `same`, the range ends when too few lines differ. */
 function countMatching(
   { hashes, of, isKept }: Comparison,
   { lines, at }: Search,
@@ -263,14 +269,16 @@ function renderDelta(
     mark,
     recallHint,
     repeated,
-  }: Pick<DeltaOptions, "mark" | "recallHint"> & { readonly repeated: ReadonlySet<number> },
+    isUnordered,
+  }: Pick<DeltaOptions, "mark" | "recallHint" | "isUnordered"> & { readonly repeated: ReadonlySet<number> },
 ): string {
   const main = mainName(ranges);
   const place = main.isWritten ? `as you wrote them in ${main.label}` : `as last shown by ${main.label} above`;
+  const before = isUnordered === true ? ", before these calls" : "";
   const shown = repeated.size === 0 ? "Only new lines are shown" : "Only new lines are shown, and failures again";
   const split = areInStrings(lines) ? ", split at \\n in strings" : "";
   const written = [
-    `[${mark}: ${shown}${split}. Lines in brackets with ${mark} are ${place}. Whole text: ${recallHint()}]`,
+    `[${mark}: ${shown}${split}. Lines in brackets with ${mark} are ${place}${before}. Whole text: ${recallHint()}]`,
   ];
   let at = 0;
   for (const range of [...ranges, undefined]) {
@@ -296,7 +304,7 @@ function writeShown(lines: readonly HashedLine[], { at, end, mark, repeated, wri
     while (again < end && repeated.has(again)) again++;
     if (again > index && (index === at || !repeated.has(index - 1))) {
       const words = `repeated ${nameLines(lines, index, again)}:`;
-      // The note before these lines says it as well.
+      // Adds the words to the note that stands directly before these lines.
       const isAfterNote = index === at && at > 0;
       written.push(isAfterNote ? `${written.pop()?.slice(0, -1)}, ${words}]` : `[${mark} ${words}]`);
     }
@@ -304,7 +312,7 @@ function writeShown(lines: readonly HashedLine[], { at, end, mark, repeated, wri
   }
 }
 
-/** The name of the most lines. */
+/** The name that applies to most lines. */
 function mainName(ranges: readonly HeldRange[]): LineName {
   const counts = new Map<string, { name: LineName; lines: number }>();
   for (const { name, start, end } of ranges) {

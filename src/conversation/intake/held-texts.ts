@@ -54,7 +54,7 @@ export interface HeldRun {
   readonly hashes: string;
   /** The hashes of their shapes, if any line has another one. */
   readonly shapes?: string | undefined;
-  /** If a later result left these lines out: where these lines are in that result. */
+  /** If a later result left these lines out: the numbers that they have there. */
   readonly named?:
     | {
         /** The call of that result. */
@@ -110,8 +110,8 @@ export function keepWindow(held: readonly HeldText[], window: number): readonly 
   return start === 0 ? held : held.slice(start);
 }
 
-/** A result that left out lines gave them a new name. Drops lines whose name comes from a result that is no longer
- *  held. */
+/** When a result leaves lines out, later notes name them by their place in that result. Drops lines whose name comes
+ *  from a result that is no longer held. */
 export function dropLostNames(held: readonly HeldText[]): HeldText[] {
   const results = new Set(held.flatMap(({ sequence, isWritten }) => (isWritten === true ? [] : [sequence])));
   return held.map((text) => ({
@@ -131,9 +131,9 @@ export interface SentTurn {
   readonly unclear: readonly string[];
 }
 
-/** Returns what the context held before this turn, without lines that notes would name after a call of this turn. The
- *  result of such a call may show other lines under the same numbers. `unfinished` are the names of calls that have no
- *  result yet. */
+/** Returns what the context held before this turn. Leaves out lines whose name is also the name of a call of this turn,
+ *  because the note would be ambiguous. The result of such a call may show other lines under the same numbers.
+ *  `unfinished` are the names of calls that have no result yet. */
 export function beforeTurn(
   held: readonly HeldText[],
   turn: SentTurn,
@@ -160,7 +160,7 @@ export interface SentResult {
   readonly ranges: readonly HeldRange[];
   /** What the agent wrote in the call. */
   readonly written: readonly HeldRun[];
-  /** The turn of this result, as it was before it. */
+  /** The turn before this result was added. */
   readonly turn: SentTurn;
 }
 
@@ -174,7 +174,7 @@ export function addSent(
   const wasUnclear = turn.unclear.includes(label);
   const earlierResults = wasUnclear ? 1 : turn.labels.filter((each) => each === label).length;
   const isUnclear = wasUnclear || (earlierResults > 0 && isAmbiguous(before, sent, earlierResults));
-  // How often an unclear name was used no longer matters.
+  // An unclear name stays unclear, so it is not counted again.
   const labels = wasUnclear ? turn.labels : [...turn.labels, label];
   const shown = { ...sent, lines: hideFields(sent) };
   const renamed = renameLines(before, isUnclear ? { ...shown, ranges: [] } : shown);
@@ -199,7 +199,8 @@ export function addSent(
   return { held: [...others, ...(runs.length === 0 ? [] : [written]), own], turn: { ...turn, labels } };
 }
 
-/** Returns the lines as a reader knows them. Of lines that were only called alike, nobody knows more than their shape. */
+/** Returns the lines as a reader knows them. If a note said only that lines are alike, a reader knows their shape but
+ *  not their numbers. */
 function hideFields({ lines, ranges }: SentResult): readonly HashedLine[] | undefined {
   if (lines === undefined || !ranges.some(({ differing }) => differing !== undefined)) return lines;
   const hidden = [...lines];
@@ -342,8 +343,8 @@ function keepNewestNames(runs: readonly HeldRun[]): readonly HeldRun[] {
 
 const maxNames = 40;
 
-/** Returns the index of the first line of a run, from `start` on, that a result shows differently under the same number;
- *  or the number of lines. */
+/** Finds the first line of a run, from `start` on, whose number has another text in a result. Returns the run's length
+ *  if there is none. */
 type FindOther = (run: HeldRun, start: number) => number;
 
 /** If the lines were not read, every line may be another one. */

@@ -63,7 +63,7 @@ export interface OpenContext {
   readonly hash: KeyedHash;
 }
 
-/** What the agent wrote in their calls is in the context all the same. */
+/** Drops results that were not sent, but keeps what the agent wrote in their calls. */
 function dropUnsent(context: IntakeContext, unsent: ReadonlySet<number>): IntakeContext {
   if (unsent.size === 0) return context;
   const isUnsent = ({ sequence, isWritten }: HeldText): boolean => isWritten !== true && unsent.has(sequence);

@@ -136,6 +136,21 @@ test("a result that the client cuts becomes a page that it does not cut, or coun
   expect((await intake.admit({ ...long, tool: "Bash" })).edit).toBe("none");
 });
 
+test("a note can mean what was shown before these calls, and a result can be recorded as it was sent", async () => {
+  const intake = await createIntake({ sessionId: "s" });
+  const admit = (path: string, text: string, more: { isUnordered?: boolean; isSent?: boolean } = {}) =>
+    intake.admit({ tool: "Read", input: { file_path: path }, text, ...more });
+  const lines = Array.from({ length: 60 }, (_, index) => `const value${index} = compute(${index * 7}, "name");`);
+  const [text, newer] = [lines.join("\n"), lines.with(30, "const other = 1;").join("\n")];
+  await admit("a.ts", text);
+  expect((await admit("b.ts", text, { isUnordered: true })).text).toContain("Read a.ts above, before these calls (");
+  expect((await admit("a.ts", newer, { isSent: true })).edit).toBe("none");
+  const delta = await admit("c.ts", newer, { isUnordered: true });
+  expect(delta.text).toContain("Read a.ts above, before these calls (");
+  const back = await admit("d.ts", `${text}\nmore`, { isUnordered: true });
+  expect(back.text).toMatch(/ above, before these calls\. Whole text/);
+});
+
 test("a result of parallel calls does not refer to the others, which may be sent after it", async () => {
   const intake = await open();
   const changed = source.with(60, "// changed").join("\n");

@@ -106,6 +106,11 @@ export interface IncomingResult {
   /** The calls that the model made together with this one and that have no result yet. Their results may be sent before
    *  this one. */
   readonly unfinished?: readonly Pick<IncomingResult, "tool" | "input">[] | undefined;
+  /** Whether the client may send results of calls that have not begun before this one, if the model made them together.
+   *  The note then says that it means what was shown before these calls. */
+  readonly isUnordered?: boolean | undefined;
+  /** Whether the model has this result already, as it is. Then it is only recorded. */
+  readonly isSent?: boolean | undefined;
   /** Returns which share of the client's limit for this tool a text takes, as the option of `createIntake` does. */
   readonly shareOfLimit?: ((text: string) => number) | undefined;
 }
@@ -152,7 +157,7 @@ export interface HeldLines {
   readonly isWritten: boolean;
   /** The number of the first line there. */
   readonly from: number;
-  /** A later result that left them out too, if the note names them as that one did. */
+  /** If the note names the lines by their place in a later result: the number of that result. */
   readonly by?: number | undefined;
   /** The kinds of fields in which these lines may differ from those. Without it they are the same. */
   readonly differing?: readonly FieldKind[] | undefined;
@@ -312,7 +317,7 @@ function admitInto(
   // Only the mark distinguishes our notes, so a text that contains the mark gets no notes. A page leaves out colour
   // codes, so the mark is searched in the text without them.
   const isMarked = withoutColours(result.text).includes(`[${mark}`);
-  const isWhole = insisted !== undefined || isRecall(result) || isMarked;
+  const isWhole = insisted !== undefined || result.isSent === true || isRecall(result) || isMarked;
   const turn = result.isParallel === true ? context.lastTurn : { first: sequence, labels: [], unclear: [] };
   const earlier = beforeTurn(held, turn, unfinished.flatMap(nameUnfinished));
   const lines = result.text.length > largeText ? undefined : readLines(result, hash);

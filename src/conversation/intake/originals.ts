@@ -55,7 +55,8 @@ export interface FoundNote {
 }
 
 /** Finds the lines of a text that are notes and name an original. Any file may contain such text, so check them with
- *  `isOwnNote`. A note of another session that a file contains has words before it. */
+ *  `isOwnNote`. If a file contains a note of another session, `quoteWords` stands before that note, so it is not found.
+ *  */
 export function findNotes(text: string): FoundNote[] {
   return [...text.matchAll(noteWithId)].map(([, mark = "", id = ""]) => ({ mark, id }));
 }

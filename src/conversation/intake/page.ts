@@ -309,7 +309,8 @@ function dropDigits(text: string): string {
   return text.length > 1_000 ? text : text.replace(/[\da-f]*\d[\da-f]*/gi, "0").trim();
 }
 
-/** Chooses units of at most `maxCharacters`: the heaviest first, and of one weight the beginning and the end. */
+/** Chooses units up to `maxCharacters` in all: the heaviest first. Among units of one weight, takes those at the
+ *  beginning and the end. */
 function chooseUnits(units: readonly Unit[], maxCharacters: number): Set<number> {
   const chosen = new Set<number>();
   const heaviestFirst: readonly number[][] = [[], [], [], []];
@@ -419,5 +420,5 @@ export function cutBeginning(
   return { end, text, tokens: counter.count(text), piece };
 }
 
-/** The tokens of the note about missing lines, and of what lines take together and not alone. */
+/** Room for the note about missing lines, and for the difference between counting lines together and one by one. */
 const endTokens = 40;

@@ -10,7 +10,7 @@ export interface ParallelCalls {
   end(key: unknown): Pick<IncomingResult, "isParallel" | "unfinished">;
   /** The call has no result that the intake gets. */
   drop(key: unknown): void;
-  /** The model has all results. A call that failed may not have been ended. */
+  /** The model has all results. Also drops failed calls that nobody reported as ended. */
   endTurn(): void;
 }
 

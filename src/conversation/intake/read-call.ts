@@ -19,8 +19,8 @@ export function readFirstLine({ input }: IncomingCall): number | undefined {
 /** As pi, Claude Code, Gemini CLI, Cline and OpenHands name it (2026-11). */
 const firstLineKeys = ["offset", "start_line", "startLine", "line_start"];
 
-/** Names a call by its result. Numbers that a tool wrote mean the same in every part of a file. Lines without numbers are
- *  counted from the first line that the call asked for, so this line is part of the name. */
+/** Names a call by its result. Numbers that a tool wrote mean the same in every part of a file. If the lines have no
+ *  numbers, the name contains the first line that the call asked for. */
 export function nameResult(call: IncomingCall, lines: readonly ResultLine[]): string {
   const first = readFirstLine(call);
   const isNumbered = lines.some(({ text, body }) => text !== body && splitNumber(text)[0] !== "");

@@ -33,7 +33,7 @@ export interface RecalledLines {
 }
 
 interface RecalledLine {
-  /** Of a line without a number, the number of the line before it. */
+  /** A line without a number has the number of the line before it. */
   readonly number: number;
   readonly text: string;
 }

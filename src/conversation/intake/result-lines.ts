@@ -60,7 +60,8 @@ export function readComparedLines(text: string, first = 1): ResultLine[] {
   if (parts === undefined) return readResultLines(text, first);
   const lines = parts.map((part) => {
     const line = /^(?:[^"\\]|\\.)*$/.test(part) ? readString(part) : undefined;
-    // Other lines of strings are never the same as a part with a quotation mark of JSON, or with unusual escapes.
+    // Parts that contain a JSON quotation mark or an unusual escape get a prefix, so they never equal a line of a
+    // string.
     return line !== undefined && writeString(line) === part ? line : `\0${part}`;
   });
   return readResultLines(lines.join("\n"), first).map((line, index) => ({ ...line, text: parts[index] as string }));
@@ -133,8 +134,8 @@ export const decisive: readonly RegExp[] = [
   /^(?:\w+[.:])*\w*(?:Error|Exception): /,
 ];
 
-/** What the runners of tests, compilers and linters write about a failure, and their sums (vitest 4, jest 30, pytest 9,
- *  cargo 1.9x, go 1.2x, tsc 6, eslint 10; 2026-11). */
+/** What test runners, compilers and linters print about a failure, and their summary lines (vitest 4, jest 30, pytest
+ *  9, cargo 1.9x, go 1.2x, tsc 6, eslint 10; 2026-11). */
 const failing: readonly RegExp[] = [
   ...decisive,
   // Sums.
@@ -203,7 +204,7 @@ function hashShape(line: string): number {
   for (let at = 0; at < line.length && at < 80; at++) {
     const code = line.charCodeAt(at);
     const isDigit = code >= 48 && code <= 57;
-    // After a digit, a to f are taken for more of the number.
+    // After a digit, the letters a to f count as part of the number.
     const continues: boolean = isNumber && (isDigit || ((code | 32) >= 97 && (code | 32) <= 102));
     if (!continues && code !== 32) hash = (Math.imul(hash, 31) + (isDigit ? 48 : code)) | 0;
     isNumber = isDigit || continues;

@@ -1,5 +1,5 @@
-/** Cuts printed source code to a page. No line of code matters more than another one because of its words, so a page has
- *  text that follows each other: the beginning of each file, or of all with an outline of the rest. */
+/** Cuts printed source code to a page. In code, words do not show which line matters. So a page has continuous text:
+ *  the beginning of each file, or the beginning of all of it and an outline of the rest. */
 import { countLineParts, countNoun } from "../../core/text/index.ts";
 import { largeText, type ResultPage, type ResultPageOptions } from "./page.ts";
 import { type IncomingCall, isOutput } from "./read-call.ts";
@@ -62,7 +62,7 @@ function showFiles(
 ): ResultPage {
   let left = maxCharacters;
   const runs = files.map((file, index) => {
-    // What a short file does not need is for the others.
+    // Room that a short file does not need goes to the other files.
     const run = takeBeginning(file, left / (files.length - index));
     left -= run.reduce((sum, { text }) => sum + text.length + 1, 0);
     return run;

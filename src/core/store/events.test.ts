@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createEventWriter, eventLifeMs, pruneEvents, readEvents } from "./events.ts";
+import { createEventWriter, eventLifeMs, forgetEvents, pruneEvents, readEvents } from "./events.ts";
 import { createMemoryStore } from "./memory.ts";
 import type { Store } from "./store.ts";
 
@@ -39,6 +39,30 @@ describe("the stream of events", () => {
     write({ sent: 1, model: "gpt-5", said: "the user said this", long: "x".repeat(101), odd: Number.NaN });
     await settled();
     expect((await readEvents(store))[0]?.numbers).toEqual({ sent: 1, model: "gpt-5" });
+  });
+
+  it("forgets the events of a session, and keeps what others write meanwhile", async () => {
+    const memory = createMemoryStore();
+    const write = (sessionId: string, at: number) =>
+      memory.append("events", [JSON.stringify({ v: 1, at, source: "sdk", sessionId, kind: "call", numbers: {} })]);
+    for (let at = 0; at < 1_200; at++) await write(at % 3 === 0 ? "gone" : "kept", at);
+    let isWriting = true;
+    const store: Store = {
+      ...memory,
+      async append(stream, values) {
+        // Another process writes between reading and deleting.
+        if (isWriting) await write("new", 1_200);
+        isWriting = false;
+        return memory.append(stream, values);
+      },
+    };
+    await forgetEvents(store, new Set(["gone"]));
+    const left = await readEvents(memory, { limit: 2_000 });
+    expect(left.filter(({ sessionId }) => sessionId === "gone")).toEqual([]);
+    expect(left.filter(({ sessionId }) => sessionId === "kept").map(({ at }) => at)).toEqual(
+      Array.from({ length: 1_200 }, (_, at) => at).filter((at) => at % 3 !== 0),
+    );
+    expect(left.filter(({ sessionId }) => sessionId === "new")).toHaveLength(1);
   });
 
   it("skips entries that another version or another program wrote", async () => {

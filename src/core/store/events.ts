@@ -128,3 +128,21 @@ export async function pruneEvents(
   if (count > 0 && !dryRun) await store.trimStream(stream, through);
   return count;
 }
+
+/** Deletes the events of some sessions. The others move behind what is written meanwhile, so none of them is lost. */
+export async function forgetEvents(store: Store, sessionIds: ReadonlySet<string>): Promise<void> {
+  const kept: string[] = [];
+  let through = 0;
+  let count = 0;
+  for (;;) {
+    const page = await store.read(stream, { after: through, limit: 500 });
+    const left = page.filter(({ value }) => !sessionIds.has(parseEvent(value)?.sessionId ?? ""));
+    kept.push(...left.map(({ value }) => value));
+    count += page.length;
+    through = page.at(-1)?.sequence ?? through;
+    if (page.length === 0) break;
+  }
+  if (kept.length === count) return;
+  if (kept.length > 0) await store.append(stream, kept);
+  await store.trimStream(stream, through);
+}

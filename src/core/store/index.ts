@@ -2,6 +2,7 @@ export {
   createEventWriter,
   type EventWriter,
   eventLifeMs,
+  forgetEvents,
   pruneEvents,
   readEvents,
 } from "./events.ts";

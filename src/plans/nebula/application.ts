@@ -160,8 +160,8 @@ export interface AgentStart {
   readonly session?: string | undefined;
 }
 
-/** What a person says about finished work. `words` go to the agent, which works on. `retry` starts again from the task,
- *  and `skip` gives the phase up. */
+/** What a person says about finished work. The agent gets `words` and continues its work. `retry` starts again from the
+ *  task, and `skip` gives the phase up. */
 export type GateAnswer =
   | { readonly action: "reject"; readonly words: string }
   | { readonly action: "retry" }

@@ -90,7 +90,8 @@ export async function applyNebula(nebula: Nebula, options: ApplyOptions): Promis
   });
 }
 
-/** Applies a nebula while no other process of this machine does with the same folder and store. */
+/** Applies a nebula. The caller makes sure that no other process of this machine applies it with the same folder and
+ *  store. */
 async function applyHere(
   nebula: Nebula,
   own: OwnRun,
@@ -104,7 +105,7 @@ async function applyHere(
   const options = { ...settled, onEvent };
   const { env, cwd } = options;
   const stop = new AbortController();
-  // Every agent listens to it, which is not a leak.
+  // Every agent adds a listener, so Node's warning about a leak would be wrong.
   setMaxListeners(0, stop.signal);
   if (options.signal?.aborted) stop.abort();
   else options.signal?.addEventListener("abort", () => stop.abort(), { once: true });
@@ -216,7 +217,7 @@ async function prepareFolders(
   const opened = await openWorktrees(nebula, { cwd, env, key: own.place, resume, copy, notice, sharing });
   const where = sharing === undefined ? "" : ` and pushed to ${sharing.remote.name}`;
   notice(`phases work in git worktrees, and their work is merged into the branch ${opened.branch}${where}`);
-  // A killed run may have left them.
+  // A killed run may have left the worktrees of completed phases.
   for (const phase of nebula.phases) if (runOf(record, phase.id)?.state === "completed") await opened.close(phase);
   return opened;
 }
@@ -237,8 +238,8 @@ function explainSharedFolder(phases: readonly Phase[]): string | undefined {
   return `${ids} ${loose.length > 1 ? "have" : "has"} no scope, or one that may overlap, and can run at the same time as other phases in one folder. Use --worktrees, or one worker`;
 }
 
-/** What applying a nebula would do first. Prompts are as they would be now, before any phase has run, and `phases`
- *  are as at the start of a run. */
+/** What applying a nebula would do first. Shows the prompts that phases would get now. `phases` has the states with
+ *  which a run would start. */
 export interface ApplyPlan extends ApplyReport {
   readonly waves: readonly (readonly PlannedPhase[])[];
 }
@@ -303,7 +304,7 @@ export async function planApply(nebula: Nebula, options: PlanOptions): Promise<A
   return { phases: phases.map((phase) => ({ ...phase, promptTokens: tokens.get(phase.id)! })), waves };
 }
 
-/** Returns the prompt that a phase would get if it ran now, again if it has completed, and the name of its counter. Runs
+/** Returns the prompt that a phase would get if it ran now, even if it has completed, and the name of its counter. Runs
  *  nothing and writes nothing. */
 export async function planPrompt(
   nebula: Nebula,
@@ -378,8 +379,8 @@ export function settleApplyOptions({ execution }: Nebula, options: ApplyOptions)
 }
 
 /** Reads what all prompts of a run share. The project is scanned once, and rendered once for each counter, so that it
- *  can be cached. `sourcesOf` returns the sources of a phase, or of the first one. `problems` are parts of the project
- *  that could not be read. */
+ *  can be cached. `sourcesOf` returns the sources of a phase, or without an argument those of the first phase.
+ *  `problems` are parts of the project that could not be read. */
 export async function readPromptSources(
   nebula: Nebula,
   options: ContextSettings,

@@ -87,7 +87,7 @@ function isOurs({ uid, mode }: Stats): boolean {
 
 /** Where the attempts of a nebula's runs are. */
 export interface RunsPlace {
-  /** The nebula's. */
+  /** The folder of the nebula. */
   readonly directory: string;
   readonly storeFile: string;
   readonly env: Environment;
@@ -197,8 +197,9 @@ function mayRun(folder: string): boolean {
 /** Removes the folder of an attempt that has ended. */
 async function removeAttempt(attemptFolder: string, attemptsFolder: string): Promise<void> {
   if (!isOwnFolder(attemptFolder, attemptsFolder)) return;
-  // Removes the prompt first. The state file would stop a wrapper that starts late. Once that file is gone, the wrapper
-  // must not find a prompt. If something cannot be removed, the next run tries again.
+  // Removes the prompt first. A wrapper that starts late stops when it sees the state file. Without that file it would
+  // run the prompt, so the prompt must go first. Once that file is gone, the wrapper must not find a prompt. If
+  // something cannot be removed, the next run tries again.
   await removeTree(attemptFolder, { first: attemptFiles.prompt }).catch(() => {});
 }
 

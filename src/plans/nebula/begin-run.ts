@@ -257,8 +257,8 @@ async function reportChanges(
     const { attemptFolder } = runOf(before, phase.id) ?? {};
     if (attemptFolder === undefined) continue;
     const prompt = readForeignText(join(attemptFolder, attemptFiles.prompt), { refuseLink: true, ...textLimit });
-    // A prompt ends with the task, so the stored prompt shows whether the task has changed. A session that goes on gets
-    // no task.
+    // A prompt ends with the task, so the stored prompt shows whether the task has changed. An agent that continues its
+    // session gets a prompt without the task, so such a prompt is not compared.
     if (
       "text" in prompt &&
       prompt.text.includes("\n## This phase\n") &&

@@ -20,7 +20,7 @@ import {
 
 export interface GitRemote {
   readonly name: string;
-  /** Returns the commit of a branch on the remote, which the repository then has. Returns undefined if there is no such
+  /** Fetches a branch from the remote and returns its commit. Returns undefined if there is no such
    *  branch. Throws if the remote cannot be reached. */
   fetch(branch: string): Promise<string | undefined>;
   /** Moves a branch on the remote from one commit to another. `from` is undefined if the branch must be new. Returns
@@ -48,7 +48,7 @@ export async function openGitRemote(
     if (code !== 0) throw remoteError(name, what, stderr);
   };
   await must("be prepared", "init", "--quiet", "--bare", "--template=", `--object-format=${format}`, bare);
-  // What is here already need not be fetched.
+  // This ref tells git which commits are here, so it does not fetch them.
   await must("be prepared", "update-ref", "refs/heads/known", (await ask(place, ["--verify", "HEAD"])).trim());
   const fetchRef = async (ref: string) => {
     const fetchFlags = ["--quiet", "--no-tags", "--no-recurse-submodules"];

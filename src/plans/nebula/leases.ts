@@ -6,10 +6,10 @@ import { type Lease, mapRuns, type NebulaRecord, type PhaseRun, runOf } from "./
 
 /** A run of a nebula on this machine. */
 export interface OwnRun {
-  /** Random, so that a later run is another one. */
+  /** Random, so that every run has an id of its own. */
   readonly id: string;
   readonly machine: Machine;
-  /** The folder and store, as a name that one run at a time has on this machine. */
+  /** A name made from the folder and the store. On one machine, only one run at a time can have it. */
   readonly place: string;
   readonly leaseMs: number;
   /** The git remote, if the run shares its work. */
@@ -49,8 +49,8 @@ export function leaseOf({ leases = {} }: NebulaRecord, run: string): Lease | und
   return Object.hasOwn(leases, run) ? leases[run] : undefined;
 }
 
-/** Whether a run of this machine has ended without giving up its lease. Only one run at a time can have a place, so
- *  another run with the place of this one has ended. */
+/** Whether a run of this machine has ended without giving up its lease. If the lease has the same place as this run,
+ *  its run has ended, because only one run at a time can have a place. */
 export function isDeadHere({ machine, place, process }: Lease, own: OwnRun): boolean {
   return machine.id === own.machine.id && (place === own.place || !isAlive(process));
 }

@@ -18,9 +18,9 @@ export interface LoadedNebula {
   readonly nebula?: Nebula | undefined;
   /** Problems sorted by file and line. */
   readonly problems: readonly NebulaProblem[];
-  /** Settings about agents and where they work, for whoever must trust them first. */
+  /** Settings about agents and their folders. A person must trust these settings before they are used. */
   readonly agentSettings: readonly AgentSetting[];
-  /** Limits on the cost, which not every agent can keep. 0 means no limit. */
+  /** Cost limits. Some agents cannot keep to them. 0 means no limit. */
   readonly limits: readonly AgentSetting[];
 }
 

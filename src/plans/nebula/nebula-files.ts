@@ -303,7 +303,7 @@ interface SettingFile {
 function pickAgentSettings(table: object, place: SettingFile): AgentSetting[] {
   // Keys of phases and of tables in nebula.toml. Add a key here before it is in the schema.
   const keys = ["model", "agent", "command", "args", "allow", "working_dir", "check", "reviewer"];
-  // Reading is the least that an agent can be allowed, so it widens nothing.
+  // `allow = "read"` is the smallest permission, so nobody has to trust it.
   return pickSettings(table, keys, place).filter(({ key, value }) => !(key.endsWith("allow") && value === "read"));
 }
 

@@ -26,9 +26,9 @@ type NamedNebula = Pick<Nebula, "directory" | "name">;
 export async function nebulaKey({ directory, name }: NamedNebula, env: Environment = process.env): Promise<string> {
   const place = { root: realPath(directory), env, signal: new AbortController().signal };
   const repository = await inspectRepository(place).catch(() => undefined);
-  // The first commit that a shallow clone has depends on when it was made.
+  // In a shallow clone, the oldest commit depends on when the clone was made.
   if (repository === undefined || "refused" in repository || repository.isShallow) return folderKey(directory);
-  // The commit at the end of the first parents of HEAD. Merging another history does not change it.
+  // The oldest commit, found by following first parents from HEAD. Merging another history does not change it.
   const found = await changeGit(place, ["rev-list", "--first-parent", "--max-parents=0", "HEAD"]);
   const first = "refused" in found || found.code !== 0 ? "" : found.stdout.trim();
   return first === "" ? folderKey(directory) : namedKey(name, [first, repository.prefix, name].join("\n"));

@@ -70,7 +70,7 @@ export interface PhaseRun {
   /** Folder of the last attempt. */
   readonly attemptFolder?: string | undefined;
   /** `review` if its agent is done and a person has not approved the work yet. Then it is waiting. `merge` if its work
-   *  could not be merged, and perhaps a person does it. */
+   *  could not be merged. A person may merge it. */
   readonly awaits?: "review" | "merge" | undefined;
   /** The tree or commit in git from which the phase began. What differs from it is the work of the phase. */
   readonly base?: string | undefined;
@@ -413,7 +413,7 @@ export interface PrunedNebula {
   readonly isFinished: boolean;
 }
 
-/** Deletes the state of finished nebulas that nobody wrote since `before`, with the answers of their phases. Keeps
+/** Deletes the state of finished nebulas if it has not changed since `before`, and the answers of their phases. Keeps
  *  unfinished ones, which can be resumed, and returns them too. With `dryRun` deletes nothing. */
 export async function pruneNebulas(
   store: MaintainedStore,

@@ -146,7 +146,7 @@ async function compareTrees(
   const after = base === undefined ? undefined : await snapshotTree(folder, env);
   if (base === undefined || after === undefined) return [];
   const place = { root: folder, env, signal: AbortSignal.timeout(30_000) };
-  // Nothing that is not in the folder of the work.
+  // The diff covers only files inside the phase's folder.
   const git = await readGit(place, ["diff", "--no-renames", ...flags, base, after, "--", "."]);
   if ("refused" in git) return [];
   const lines: string[] = [];

@@ -90,9 +90,9 @@ interface Block {
   readonly text: string;
 }
 
-/** Finds fabric blocks. Ignores blocks nested in another fence or a quote: those are examples. A block in a list
- *  item ends at an unindented line, and Markdown reads its closing fence as an opening one. The author meant to
- *  close it, so the text after it is not code until the next fence. */
+/** Finds fabric blocks. Ignores blocks nested in another fence or a quote: those are examples. In a list item, an
+ *  unindented line ends the block. Markdown then takes the closing fence for an opening one. The author meant that
+ *  fence as a closing one, so the text after it is taken for prose. */
 function findBlocks(answer: string): { blocks: Block[]; open: number[] } {
   const blocks: Block[] = [];
   const open: number[] = [];

@@ -193,7 +193,7 @@ interface ReportSection {
   readonly entries: ReportPiece[];
 }
 
-/** Splits any text at its keys, which have the indentation of its first line, and at their entries. `strays` are the
+/** Splits a text into keys and their entries. A line with the first line's indentation is a key. `strays` are the
  *  numbers of lines with text before the first key. */
 function splitBlock(block: string): {
   readonly sections: readonly ReportSection[];
@@ -261,7 +261,7 @@ function readEntries(block: string, readYaml: ReadYaml) {
 interface Slot {
   readonly value: unknown;
   readonly problem?: ReportProblem | undefined;
-  /** Line in the block. The path starts inside the entry. */
+  /** Line in the block. `path` is relative to the entry. */
   lineOf(path: readonly PropertyKey[]): number;
 }
 

@@ -154,7 +154,7 @@ function defined<Value extends object>(value: Value): Partial<Value> {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Partial<Value>;
 }
 
-/** How an attempt can end that ended by itself and does not count. */
+/** The reasons why an attempt does not count although its agent ended by itself. */
 const rejections: readonly string[] = [
   "denied",
   "unchanged",
@@ -189,7 +189,7 @@ export function endedRecord(record: NebulaRecord, { id, title }: Phase, end: End
   const { outcome = state, usage, costUsd, checks } = end;
   const { attempts, promptTokens } = kept;
   const attempt = { attempt: attempts, outcome, seconds, promptTokens, ...defined({ usage, costUsd, checks }) };
-  // A phase that was resumed more often keeps its newest attempts.
+  // Only the newest attempts of a phase are kept.
   const history = [...earlier, attempt].slice(-100);
   const run: PhaseRun = { ...kept, state, seconds, ...ended, ...(state !== "completed" && forNext), history };
   const blockedRuns = blocked.map((each) => {
@@ -201,7 +201,7 @@ export function endedRecord(record: NebulaRecord, { id, title }: Phase, end: End
   return { record: { ...record, phases, fabric }, omitted };
 }
 
-/** Adds a report. Leaves out what does not fit, and notes that if a note fits. */
+/** Adds a report. Leaves out what does not fit. Adds a note about that, if there is room for one. */
 function addReport(
   fabric: Fabric,
   id: string,

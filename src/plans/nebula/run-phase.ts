@@ -92,7 +92,7 @@ async function preparePhase(phase: Phase, before: NebulaRecord, application: App
   const last = runOf(before, phase.id);
   const lost = own.remote === undefined ? undefined : last?.lost;
   try {
-    // A worktree here is older than the last attempt.
+    // The last attempt ran on another machine, so a worktree here is out of date.
     if (lost !== undefined) await worktrees?.close(phase);
     if (lost !== undefined && (await worktrees?.takeOver(phase, lost))) {
       const message = `its work was merged before ${lost.machine} was lost, so it does not run again`;
@@ -103,7 +103,7 @@ async function preparePhase(phase: Phase, before: NebulaRecord, application: App
     }
     const { isNew, ...opened } = await openFolder(phase, last, application);
     const shared = application.sourcesOf(phase);
-    // A session is on the machine of its attempt, and knows the files of its folder.
+    // A session can continue only on the machine, and in the folder, where it began.
     const isHere = last?.machine?.id === own.machine.id && last.agent === options.agent && !isNew;
     const session = isHere && last.feedback !== undefined ? last.session : undefined;
     const prompt =
@@ -183,7 +183,7 @@ async function openFolder(
   const { worktrees, options } = application;
   const { scope } = phase;
   const folder = findFolder(phase, application);
-  // A worktree on this machine is then not from the last attempt, so it is removed.
+  // If the last attempt was on another machine, the worktree here is older and is removed.
   const isElsewhere = last?.machine !== undefined && last.machine.id !== application.own.machine.id;
   if (isElsewhere || !last?.attempts) await worktrees?.close(phase);
   const opened = await worktrees?.open(phase);
@@ -273,7 +273,7 @@ async function giveUp(phase: Phase, { worktrees, schedule, onEvent }: Applicatio
   onEvent({ event: "notice", phase: phase.id, message });
 }
 
-/** Ends what the agent of a phase left behind, and judges how it really ended, also if an earlier run started it.
+/** Ends the processes that an agent left behind, and decides how the agent ended. An earlier run may have started it.
  *  `isOurs` says whether the phase still belongs to this run. */
 async function settleEnd(
   phase: Phase,
@@ -315,8 +315,8 @@ export async function followAdopted(phase: Phase, agent: AdoptedAgent, applicati
   schedule.again(phase.id);
 }
 
-/** Asks about finished work that nobody had approved when the last run ended, or merges work that could not be merged
- *  then and that a person may have merged since. */
+/** Continues a phase that waits: asks for the approval that was missing, or tries a failed merge again. A person may
+ *  have merged it meanwhile. */
 export async function reviewAgain(phase: Phase, application: Application): Promise<void> {
   const { options, sources, record } = application;
   const answer = (await readAnswer(options.store, { key: sources.key, phase: phase.id })) ?? "";
@@ -432,7 +432,7 @@ function noteProblems({ report, problems: [first, ...more] }: FabricBlocks, id: 
 /** How many problems of each kind are reported. */
 const maxProblems = 20;
 
-/** Returns a sentence for each phase or discovery in a report that does not exist. */
+/** Returns a sentence for each id in a report that names no existing phase or discovery. */
 function findUnknownIds(
   { discoveries = [], resolved = [] }: FabricReport = {},
   known: { readonly phases: readonly string[]; readonly discoveries: readonly string[] },

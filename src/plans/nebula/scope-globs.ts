@@ -129,7 +129,7 @@ function createStates(tokens: readonly Token[]): GlobState[] {
 /** One glob. `*`, `?`, `[…]`, `**` and `\` are special. */
 interface PlainPattern {
   readonly text: string;
-  /** Whether it matches a folder, or something that looks like one, and so everything below. */
+  /** Whether it also matches everything below, because it names a folder or looks like one. */
   readonly descends: boolean;
 }
 
@@ -175,8 +175,8 @@ function withoutUps(text: string): string {
   return shorter === text ? text : withoutUps(shorter);
 }
 
-/** The work that is still allowed, because some patterns would take forever. Comparing the ends of two globs costs
- *  1. */
+/** How many steps are still allowed. Without this limit some patterns would take forever. Comparing the ends of two
+ *  globs costs 1. */
 export interface StepBudget {
   left: number;
 }
@@ -198,8 +198,7 @@ export function couldOverlap(one: ScopeGlob, two: ScopeGlob): boolean {
   );
 }
 
-/** Whether `one` starts with the path that `two` names: it is the same path, or something below it, which makes that
- *  path a folder. */
+/** Whether `one` matches only the path that `two` names, or only paths below it. */
 function names(one: ScopeGlob, two: ScopeGlob): boolean {
   const { path } = two;
   if (path === undefined || !one.prefix.startsWith(path)) return false;

@@ -1,5 +1,5 @@
-/** The branch of a nebula that several machines merge into. The remote decides who is first: a push moves the branch only
- *  from the commit that the machine has merged into. */
+/** The branch of a nebula that several machines merge into. A push succeeds only if the remote's branch is still at the
+ *  commit that this machine merged into. So the remote decides who is first. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ContextError } from "../../core/errors.ts";
 import { oneLine } from "../../core/text/index.ts";

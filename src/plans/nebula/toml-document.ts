@@ -60,7 +60,7 @@ export async function parseTomlDocument<Value>(
   return { value: table as PartOf<Value>, problems, lineOf };
 }
 
-/** How deep tables and lists may be nested: code that walks them recurses as deep. */
+/** The deepest nesting allowed. Recursive code would overflow the stack on more. */
 const maxLevels = 64;
 
 function readToml(toml: string, firstLine: number): { table: Table } | { problem: TomlProblem } {

@@ -30,8 +30,8 @@ export interface Work {
   readonly signal: AbortSignal;
 }
 
-/** An end after everything was looked at. `feedback` is what the agent is told if its work does not count and another
- *  attempt may help. */
+/** The end of an attempt, after checks, scope and review. `feedback` is what the agent is told if its work does not
+ *  count and another attempt may help. */
 export interface VerifiedEnd extends JudgedEnd {
   readonly checks?: AttemptRecord["checks"];
   readonly feedback?: string | undefined;
@@ -101,7 +101,7 @@ async function findWrong(
   if (!work.isUnchanged || application.options.allow(phase) === "read") return undefined;
   const error = `The agent changed no file in its scope, ${scope}.`;
   const hint = "Its answer may say why. Agents that may only read need --allow edit.";
-  // Without a check or a reviewer it is not certain that there was anything to do.
+  // Without a check or a reviewer nobody can say whether the task needed a change, so the agent is not asked again.
   const isTold = work.checks !== undefined || phase.reviewer !== undefined;
   return { outcome: "unchanged", error, hint, feedback: isTold ? `${error} The task asks for a change.` : undefined };
 }
@@ -180,7 +180,7 @@ function fenced(text: string): string {
   return `${fence}\n${text.trimEnd()}\n${fence}`;
 }
 
-/** Returns the files of the scope's other side. In one folder, what other phases may change is not counted. */
+/** Returns the changed files outside of the scope. In one folder, what other phases may change is not counted. */
 async function findOutside(phase: Phase, { folder, run }: Work, application: Application): Promise<string[]> {
   const { options, worktrees, sources } = application;
   if (phase.scope.length === 0) return [];
@@ -198,7 +198,7 @@ function listPaths(paths: readonly string[]): string {
   );
 }
 
-/** Returns the files that an agent had to free from the marks of a conflict and that still have them. */
+/** Returns the files that still have conflict marks which the agent should have removed. */
 function findConflictMarks({ folder, run }: Work): string[] {
   const named = /^Conflict in: (.*)$/m.exec(run?.feedback ?? "")?.[1]?.split(", ") ?? [];
   const marked: string[] = [];

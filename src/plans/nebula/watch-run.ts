@@ -129,8 +129,8 @@ function createKeeper(
 }
 
 /** Watches the phases that this run has claimed. `signalOf` returns a signal that aborts when the phase belongs to
- *  another run. A record may have been read before the claim, so the phase counts as taken only when two records in a
- *  row show another owner, or none. */
+ *  another run. One record may be older than our claim. So a phase counts as taken only after two records in a row in
+ *  which it is not ours. */
 function createClaims({ id: run }: OwnRun): {
   signalOf(id: string): AbortSignal;
   check(record: NebulaRecord): void;

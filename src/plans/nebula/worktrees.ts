@@ -87,7 +87,7 @@ export async function openWorktrees({ name }: Pick<Nebula, "name">, options: Wor
           for (const each of copy) await copyIgnored(each, { git, from: toplevel, to: path, notice: options.notice });
         }
         openFolder(await followLinks(join(path, prefix)), { root: await followLinks(path), mode: 0o777 })?.close();
-        // In the middle of a merge, the work is compared with what is merged.
+        // During a merge, the base is the commit that is being merged in.
         const merging = isThere ? await own.commitOf("MERGE_HEAD") : undefined;
         return { base: merging ?? (await own.run("merge-base", "HEAD", from)).trim(), isNew: !isThere };
       }),
@@ -232,7 +232,7 @@ async function copyIgnored(
   }
 }
 
-/** Two changes of one repository at a time would meet each other's locks. */
+/** Runs one change at a time, because git locks the repository. */
 function createQueue(): <Result>(work: () => Promise<Result>) => Promise<Result> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {

@@ -27,7 +27,7 @@ export interface BillSettings {
   /** In milliseconds since 1970. */
   readonly since: number;
   readonly until: number;
-  /** A part of the path of the project. */
+  /** Only projects whose path contains this text. */
   readonly project?: string | undefined;
   /** When Plimsoll trimmed the history of a session, by its id. */
   readonly trims?: ReadonlyMap<string, readonly number[]> | undefined;
@@ -60,11 +60,11 @@ export interface BillReport {
 export interface CauseRow {
   readonly cause: Cause;
   readonly events: number;
-  /** How many of the events are known how. */
+  /** The number of events for each way in which the cause is known. */
   readonly known: Readonly<Partial<Record<Confidence, number>>>;
   readonly rewritten: number;
   readonly usd: number;
-  /** Of the dollars of all input. */
+  /** `usd` divided by the dollars of all input. */
   readonly share: number;
 }
 

@@ -92,7 +92,7 @@ function causeLines({ causes, losses, inputUsd }: BillReport, { style }: TextOpt
   ];
 }
 
-/** Says how the losses of a cause are known. A number follows if it is not all of them. */
+/** Says how the losses of a cause are known. Adds how many losses, unless it is all. */
 export function describeKnown({ cause, events, known }: BillReport["causes"][number]): string {
   const record = inferredFrom[cause];
   const kinds = Object.entries(known).map(([kind, count]) => {

@@ -8,8 +8,8 @@ import { agentNames } from "./sum-calls.ts";
 /** Calls of the running session that are shown at the start. */
 const firstCalls = 5;
 
-/** Returns the calls that are not in `seen`, and adds them to it. At the start, only the last calls of the session that
- *  made the last one. */
+/** Returns the calls that are not in `seen`, and adds them to it. On the first call, returns only the last few calls of
+ *  the most recent session. */
 export function newCalls({ calls }: BillReport, seen: Set<string>, isFirst: boolean): BillReport["calls"] {
   const fresh = calls.filter(({ call: { fact } }) => !seen.has(fact.id));
   for (const { call } of fresh) seen.add(call.fact.id);

@@ -26,7 +26,7 @@ export const causes = [
 export type Cause = (typeof causes)[number];
 
 /** How a cause is known. `provider`: the provider named it. `usage`: recorded usage, times, models or requests show it.
- *  `inferred`: something was recorded before the call after which the cache is often lost. */
+ *  `inferred`: an event came before the call, and the cache is often lost after such events. */
 export type Confidence = "provider" | "usage" | "inferred";
 
 export interface Loss {
@@ -39,7 +39,7 @@ export interface Loss {
   readonly time: number;
   /** Tokens that the previous call left and this one did not read. */
   readonly lost: number;
-  /** Tokens that were sent at a higher price although the previous call had left as many. */
+  /** Tokens that could have been read from the cache but were paid at a higher price. */
   readonly rewritten: number;
   /** What they cost beyond a read. Absent if the model has no price of its own. */
   readonly usd?: number | undefined;
@@ -50,8 +50,8 @@ export interface Loss {
 /** A smaller difference is rounding, or a reminder that moved. Providers cache nothing smaller. */
 const leastLost = 1024;
 
-/** How many calls with what a cause is inferred from lost the cache, in 60 recordings of Claude Code with 8,513 calls
- *  (2026-11). Of all calls, 2.7 % do. */
+/** For each inferred cause: how many calls had its sign, and how many of those lost the cache. From 60 recordings of
+ *  Claude Code with 8,513 calls (2026-11). Of all calls, 2.7 % do. */
 export const inferredFrom: Readonly<Partial<Record<Cause, { readonly lost: number; readonly seen: number }>>> = {
   "thinking switched": { lost: 48, seen: 59 },
   resumed: { lost: 13, seen: 19 },
@@ -116,7 +116,7 @@ export function* comparePairs({ calls }: BilledSession): Generator<CallPair> {
   }
 }
 
-/** How long the entries of a conversation live: the shortest lifetime that was written since all of them were lost. */
+/** How long the cache entries of a conversation live: the shortest lifetime written since the last complete loss. */
 interface Lifetime {
   readonly has5m: boolean;
   readonly has1h: boolean;
@@ -174,7 +174,8 @@ const diagnosed: Readonly<Record<string, Cause>> = {
   messages_changed: "history edited",
 };
 
-/** A cache that is too old has nothing of this conversation. What others keep in it is at most its first request. */
+/** A cache that is too old has nothing of this conversation. Other conversations can keep alive at most what the first
+ *  request held. */
 function isExpired(pair: CallPair): boolean {
   const { before } = pair;
   const isWritten = before.fact.write5m + before.fact.write1h > 0;
@@ -189,7 +190,7 @@ function inferCause(pair: CallPair): Finding {
   const { before, call } = pair;
   const has = (mark: Mark): boolean => call.fact.marks.includes(mark);
   if (has("resumed") || before.isCopy) return ["resumed", "inferred"];
-  // These change what all messages follow, so none of them can have been read.
+  // These change the part before the messages, so no message can have been read from the cache.
   if (losesMessages(pair)) {
     if (has("thinking")) return ["thinking switched", "inferred"];
     if (has("effort")) return ["effort changed", "inferred"];

@@ -13,7 +13,7 @@ export interface FixedPrefix {
   /** Over all calls: the tokens by kind, and the dollars. */
   readonly sent: InputTokens;
   readonly usd: number;
-  /** What the conversations of sessions held that record it. */
+  /** The parts of the prefix, from those sessions that record them. */
   readonly parts: readonly PrefixPart[];
   /** Sessions that do not record what they offered. */
   readonly silent: number;
@@ -32,10 +32,10 @@ export const offerKinds = ["tools", "skills", "agents", "servers"] as const;
 export type OfferKind = (typeof offerKinds)[number];
 
 export interface OfferedNames {
-  /** How often a session offered one, and how often it used one. */
+  /** How many times names of this kind were offered, over all sessions, and how many of those were used. */
   readonly offered: number;
   readonly used: number;
-  /** Names that no session used, those that most sessions offered first. */
+  /** Names that no session used, sorted by how many sessions offered them. */
   readonly unused: readonly { readonly name: string; readonly sessions: number }[];
 }
 
@@ -109,7 +109,8 @@ function weighConversations(
   return [...chains].flatMap(([number, { tokens, usd, isUsed }]) => (isUsed ? { number, tokens, usd } : []));
 }
 
-/** Returns what the first tokens of a call were sent as. The cache matches from the start, so they are read first. */
+/** Splits the first tokens of a call into read, written and uncached. The cache matches from the start, so they are
+ *  read first. */
 function splitPrefix({ fact, total }: BilledCall, tokens: number): InputTokens {
   const own = Math.min(tokens, total);
   const read = Math.min(own, fact.read);

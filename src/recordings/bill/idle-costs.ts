@@ -19,24 +19,25 @@ export interface IdleCosts {
   };
   /** Pauses that are longer than the cache lives, the ends of sessions included. */
   readonly pauses: PauseTotals;
-  /** Those of them with a context that idle compaction is for. */
+  /** Only the pauses with a context large enough for idle compaction. */
   readonly largePauses: PauseTotals;
 }
 
 export interface PauseTotals {
   readonly count: number;
-  /** The share that ended in time: before one more lifetime for pings, at any time for compaction. */
+  /** The share of pauses after which the person came back in time. For pings: while one ping still keeps the cache. For
+   *  compaction: at all. */
   readonly returned: number;
   /** The share from which on the habit pays. */
   readonly breakEven: number;
 }
 
-/** More pings than these cost more than the loss that they prevent, with every model's prices but those of the cheapest
- *  reads. */
+/** The most pings in one pause. With nearly all prices, more cost more than they save; the exceptions are models with
+ *  the cheapest reads. */
 const mostPings = 24;
 /** A ping comes a little before the cache expires: after 280 s of 5 minutes. */
 const pingShare = 14 / 15;
-/** Idle compaction starts at this size, and leaves a summary of that size. */
+/** Idle compaction starts at `compactionTokens` and leaves a summary of `summaryTokens`. */
 export const compactionTokens = 100_000;
 const summaryTokens = 5_000;
 

@@ -116,7 +116,7 @@ export async function prepareRecordedReplay(
       if (run.policy === "none" && (run.ttl ?? ttl) === ttl) {
         return scaleReplay(withRoom(asSent, countRoom({ window, reserve }, fit)), factors);
       }
-      // Counts are not exact, and must not trim what was known to fit.
+      // These requests are known to fit. Inexact counts must not cause a trim, so there is no window.
       const most = run.policy === "economic" && isRoomy(window, reserve) ? noWindow : window;
       return scaleReplay(await simulate({ ...run, window: most, reserve }), factors);
     },
@@ -139,7 +139,7 @@ function countOnce({ name, count }: Counter): Counter {
   };
 }
 
-/** Shorter texts are counted as fast as they are found. */
+/** Counting a shorter text is as fast as looking up its count. */
 const leastRemembered = 200;
 
 function findMainModel(calls: readonly BilledCall[]): string | undefined {
@@ -163,8 +163,8 @@ interface FitContext {
   readonly calls: readonly BilledCall[];
 }
 
-/** Returns the ways to explain the usage, the best first: from the first call of the session, a fork's before the fork;
- *  then from all of its own calls alike. */
+/** Returns the possible fits, the best first: the whole session with its first call exact, the own calls with their
+ *  first call exact, and all own calls alike. */
 function listFits(
   whole: RecordedSession,
   { billed, counter, model, stretches, calls }: FitContext,
@@ -222,12 +222,12 @@ interface SimulationContext {
   readonly options: RecordedReplayOptions;
 }
 
-/** Losses that the recorded times and messages bring about. All others are lost with every policy: a client that edits its
- *  history does so anyway, and not every recording has the edited messages. */
+/** Losses that the simulator produces itself, from recorded times and messages. All other losses are assumed for every
+ *  policy: a client that edits its history does so anyway, and not every recording has the edited messages. */
 const simulated: ReadonlySet<string> = new Set(["expired", "compaction", "rewound"]);
 
-/** Returns a function that replays the session in counted tokens. It takes the window and the reserve in recorded
- *  ones. */
+/** Returns a function that replays the session in counted tokens. Its window and reserve are given in recorded tokens.
+ *  */
 function createSimulation({ stretches, calls, fit, ttl, typical, billed, options }: SimulationContext) {
   const losses = findLosses(billed);
   const findCalls = (isWanted: (loss: Loss) => boolean): Set<unknown> =>

@@ -46,7 +46,7 @@ interface Chain {
   readonly billed: number[];
   /** Dollars for one carried token over all calls before each place. */
   readonly unit: number[];
-  /** The places at which the history became shorter, and the last call that it still has. */
+  /** Where the history became shorter, and the last earlier call whose messages remained. */
   readonly cuts: { readonly place: number; readonly back: number }[];
 }
 
@@ -68,7 +68,7 @@ function findPlaces(calls: readonly BilledCall[]): { position: readonly number[]
   return { position, chains };
 }
 
-/** The place of the first call that no longer has what a call sent. */
+/** The first later call from whose prompt the result of `call` is gone. */
 function findEnd({ billed, cuts }: Chain, { call, start }: { call: number; start: number }): number {
   return cuts.find(({ place, back }) => place > start && back < call)?.place ?? billed.length - 1;
 }

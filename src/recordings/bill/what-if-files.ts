@@ -38,7 +38,7 @@ interface WhatIfRow {
   readonly sessions: number;
   readonly recordedUsd: number;
   readonly usd: number;
-  /** Absent if nothing is removed that turns could refer to, or if that cannot be simulated. */
+  /** Absent if this variant removes nothing that later turns could refer to, or if the removal cannot be simulated. */
   readonly references?: VariantResult["references"] | undefined;
   readonly refetches?: number | undefined;
   readonly calls?: number | undefined;
