@@ -30,7 +30,7 @@ test("without a command the help is the result, and no failure", async () => {
 });
 
 const nebula = ["nebula", "nebula validate", "nebula show", "nebula apply", "nebula status"];
-const mcp = ["mcp", "mcp serve", "mcp wrap", "mcp install", "mcp uninstall"];
+const mcp = ["mcp", "mcp serve", "mcp wrap", "mcp install", "mcp uninstall", "mcp status"];
 const pinned = ["inject", "count", ...mcp, "compose", "snapshot", "run", ...nebula, "trust", "config", "completion"];
 
 test("the help of the program and of these commands is as pinned, and has examples", async () => {

@@ -340,7 +340,8 @@ async function wrappedServers(call: Call<WrapFlags>, words: readonly string[]): 
       config === undefined ? await wire.serverFiles(from!, await wire.prepareInstall(options)) : [resolve(cwd, config)];
     const [first, ...others] = await wire.readServers(files, { env, cwd, names, note: output.note });
     if (first !== undefined) return [first, ...others];
-    throw usageError("there is no server to run", "Add one to the file, or turn one on.");
+    const read = files.map((file) => shownPath(file, cwd, env)).join(", ");
+    throw usageError(`there is no server to run in ${read}`, "Add one to the file, or turn one on.");
   }
   if (names !== undefined) throw usageError("--server needs --config or --from");
   if (name !== undefined && name !== "") return [{ name: serverName(words), command: [name, ...args] }];

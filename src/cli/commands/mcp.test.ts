@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parse } from "smol-toml";
@@ -218,7 +227,16 @@ describe("with --wrap", () => {
     expect(dry.text).toContain('+    "files": { "command": "plimsoll"');
     expect(read("project/.first/mcp.json")).toBe(json);
     await expect(wrap(["web"])).rejects.toThrow("no server web that can be wrapped was found");
-    await expect(wrap(["nobody"])).rejects.toThrow("no server nobody that can be wrapped was found");
+    await expect(wrap(["nobody"])).rejects.toThrow(
+      "no server nobody that can be wrapped was found; read .first/mcp.json, second.toml",
+    );
+  });
+
+  test("a wrap that finds no file says so and creates none", async () => {
+    for (const file of ["project/.first/mcp.json", "project/second.toml"]) rmSync(join(base, file));
+    await expect(wrap(["files"])).rejects.toThrow("was found; no file with MCP servers is here");
+    expect(existsSync(join(base, "project/.first/mcp.json"))).toBe(false);
+    expect(existsSync(join(base, "project/second.toml"))).toBe(false);
   });
 
   test.each([

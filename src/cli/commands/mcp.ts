@@ -1,5 +1,6 @@
 import { usageError } from "../../core/errors.ts";
-import { describeError, shownPath } from "../../host/index.ts";
+import { countNoun, formatNumber, printable, shownTime } from "../../core/text/index.ts";
+import { describeError, type Environment, lookInStore, shownPath, shownStore, storePath } from "../../host/index.ts";
 import type { PageFormat } from "../../results/session/index.ts";
 import type { InstallReport, McpInstallOptions } from "../../rules/index.ts";
 import {
@@ -12,7 +13,7 @@ import {
   type OptionValues,
   refuseOthers,
 } from "../command.ts";
-import { dryRunOption } from "../shared-options.ts";
+import { dryRunOption, storeOptions } from "../shared-options.ts";
 import { budgetOptions, readSettings, runServe, runWrap, serveOptions, wrapOptions } from "./mcp-serve.ts";
 
 const installOptions = {
@@ -33,6 +34,7 @@ const actions = {
   wrap: { ...wrapOptions, format: serveOptions.format, ...budgetOptions },
   install: { ...installOptions, ...wrapInstallOptions, lazy: wrapOptions.lazy },
   uninstall: installOptions,
+  status: storeOptions,
 } as const;
 type Action = keyof typeof actions;
 const options = {
@@ -128,6 +130,18 @@ ${toolNames}`,
       { line: "plimsoll mcp uninstall --dry-run", meaning: "show what uninstall would remove" },
     ],
   },
+  status: {
+    summary: "show the servers that run, their last errors, and the tokens they saved",
+    options: actions.status,
+    details: `Shows each process of "mcp serve" and "mcp wrap" that uses the store on this machine, and those that
+ended within a day: since when it runs, how often its server was started again, and its last errors. For wrap, "shown"
+are the tokens of results that the client got, and "saved" those that pages and the intake kept back. "saved" is
+estimated for large results. Pages that the client read later are subtracted. A server with --no-store is not listed.`,
+    examples: [
+      { line: "plimsoll mcp status", meaning: "the servers of the usual store" },
+      { line: "plimsoll mcp status --json", meaning: "JSON for programs" },
+    ],
+  },
 };
 
 export const mcpCommand: Command = defineCommand({
@@ -136,7 +150,7 @@ export const mcpCommand: Command = defineCommand({
       name: "ACTION",
       optional: true,
       choices: Object.keys(actions),
-      summary: "serve (the default), wrap, install or uninstall",
+      summary: "serve (the default), wrap, install, uninstall or status",
     },
     {
       name: "COMMAND",
@@ -149,7 +163,8 @@ export const mcpCommand: Command = defineCommand({
   options,
   details: `serve runs an MCP server whose tools read the project and keep within a token budget. Large results are
 split into pages. wrap runs another MCP server and does the same for its results. install adds the server to the
-configuration of AI tools, uninstall removes it. "plimsoll help mcp ACTION" shows the help of one action.`,
+configuration of AI tools, uninstall removes it. status shows the servers that run. "plimsoll help mcp ACTION" shows the
+help of one action.`,
   examples: [
     { line: "plimsoll mcp install", meaning: "add the server to the AI tools of this project" },
     { line: "plimsoll mcp --root . --per-tool 4000", meaning: "what an AI tool runs, here with smaller pages" },
@@ -170,9 +185,54 @@ configuration of AI tools, uninstall removes it. "plimsoll help mcp ACTION" show
       const format = (call.options.format ?? "text") as PageFormat;
       return runWrap(call, words, { ...settings, format });
     }
+    if (action === "status") return showStatus(call);
     return action === "install" ? install(call) : uninstall(call);
   },
 });
+
+async function showStatus(call: Call<{ readonly store?: string | undefined }>): Promise<CommandResult> {
+  const { cwd, env, output } = call;
+  const { listServers } = await import("../../results/mcp/index.ts");
+  const place = await storePath(call.options.store, call);
+  const servers = (await lookInStore(place, listServers)) ?? [];
+  if (servers.length === 0) {
+    output.note(`no server has used ${shownStore(place, cwd, env)} within a day`);
+    output.note("begin with: plimsoll mcp install, or plimsoll mcp install --wrap NAME for a server that is there");
+  }
+  const iso = (time: number) => new Date(time).toISOString();
+  const json = servers.map(({ kind, name, cwd, pid, state, since, restarts, errors, results, shown, saved }) => ({
+    ...{ kind, name, cwd, pid, state, since: iso(since), restarts, results },
+    ...(kind === "wrap" ? { tokens: { shown, saved } } : {}),
+    errors: errors.map(({ time, message }) => ({ time: iso(time), message })),
+  }));
+  return { json, text: renderStatus(json, cwd, env) };
+}
+
+interface ShownServer {
+  readonly kind: string;
+  readonly name: string;
+  readonly pid: number;
+  readonly state: string;
+  readonly since: string;
+  readonly restarts: number;
+  readonly results: number;
+  readonly tokens?: { readonly shown: number; readonly saved: number };
+  readonly errors: readonly { readonly time: string; readonly message: string }[];
+}
+
+function renderStatus(servers: readonly ShownServer[], cwd: string, env: Environment): string {
+  return servers
+    .flatMap(({ kind, name, pid, state, since, restarts, results, tokens, errors }) => [
+      `${kind === "serve" ? shownPath(name, cwd, env) || "." : printable(name)} (${kind}): ${state}, process ${pid}, since ${shownTime(since)}`,
+      [
+        `  ${countNoun(results, "result")}`,
+        ...(tokens ? [`${formatNumber(tokens.shown)} tokens shown, ${formatNumber(tokens.saved)} saved`] : []),
+        ...(restarts > 0 ? [countNoun(restarts, "restart")] : []),
+      ].join(", "),
+      ...errors.map(({ time, message }) => `  ${shownTime(time)}  ${printable(message)}`),
+    ])
+    .join("\n");
+}
 
 type InstallCall = Call<OptionValues<typeof actions.install>>;
 

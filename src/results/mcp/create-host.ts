@@ -37,6 +37,7 @@ import {
   toCallResult,
 } from "./page-tools.ts";
 import { type CommandPlace, type CommandRules, createRunCommand } from "./run-command.ts";
+import { recordServer, type ServerRecorder } from "./running-servers.ts";
 import { openServerStore, type ServerStore, type StoreUpkeep } from "./server-store.ts";
 
 export interface HostOptions {
@@ -101,6 +102,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
   /** The conversations that calls have named. */
   const conversations = new Map<string | undefined, Conversation | undefined>();
   /** By root. */
+  const recorders = new Map<string, ServerRecorder>();
   const served = new Map<string, ClientSessions>();
   const findSessions = (place: ServedPlace): ClientSessions => {
     const found = served.get(place.root);
@@ -110,7 +112,11 @@ export async function createHost(options: HostOptions): Promise<Host> {
       const asking = conversation === undefined ? { client } : { conversation };
       const kept = await openStoreOf(place);
       const pageLimit = () => options.pageLimit ?? findClientLimit(clientNames.getStore(), place.budget);
-      return openSession(options, { ...place, ...asking }, { kept, pageLimit, pageTools: ownTools });
+      const about = { kind: "serve", name: place.root, cwd: process.cwd() } as const;
+      const recorder = recorders.get(place.root) ?? recordServer(kept.store, about);
+      recorders.set(place.root, recorder);
+      const opened = await openSession(options, { ...place, ...asking }, { kept, pageLimit, pageTools: ownTools });
+      return { ...opened, recorder };
     });
     served.set(place.root, sessions);
     return sessions;
@@ -133,6 +139,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
     },
     async close() {
       for (const sessions of served.values()) await sessions.closeAll();
+      for (const recorder of recorders.values()) await recorder.close();
       for (const opening of stores.values()) await (await opening).store.close();
     },
   };
@@ -355,11 +362,12 @@ const pageTools: readonly PageTool[] = [nextPageTool, recallPageTool, budgetStat
 
 export interface Answering extends Pick<McpSession, "session" | "takeNotice">, Partial<Pick<McpSession, "original">> {
   readonly commands?: CommandPlace | undefined;
+  readonly recorder?: ServerRecorder | undefined;
 }
 
 /** Runs a tool of the session, or one that returns pages. */
 export async function answerCall(
-  { session, takeNotice, original, commands }: Answering,
+  { session, takeNotice, original, commands, recorder }: Answering,
   call: {
     readonly pageTools?: readonly PageTool[] | undefined;
     readonly format?: PageFormat | undefined;
@@ -377,6 +385,7 @@ export async function answerCall(
         : pageTool.run(session, args, { signal, format, original, commands }),
     format,
   );
+  recorder?.add({ results: 1 });
   const notice = takeNotice();
   if (notice === undefined) return answer;
   const envelope = { ...answer.envelope, notice };

@@ -26,6 +26,7 @@ import {
 } from "../session/index.ts";
 import type { Background } from "./line-proxy.ts";
 import { type RpcObject, withoutMember } from "./rpc-message.ts";
+import type { ServerRecorder } from "./running-servers.ts";
 
 interface ItemizedResult {
   readonly fields: RpcObject;
@@ -245,6 +246,7 @@ export interface Paging {
   isPreviewed?: (() => boolean) | undefined;
   /** Returns the name of one of our tools as the model sees it. */
   ownName(tool: "next_page" | "recall"): string;
+  readonly recorder?: ServerRecorder | undefined;
   /** Limits how long a large result waits for the sizes of parallel calls. */
   patience?: (() => Promise<void>) | undefined;
 }
@@ -288,10 +290,12 @@ async function fitResult(
     paging.session.deliver({ ...itemized, fields, offset: 0 }, { tool, args, share, shownTokens });
   const media = readBlocks(result).filter(isMedia);
   const mediaTokens = media.length === 0 ? 0 : await countImages(media, paging.counter);
-  const tokens = countUnchanged([joinTexts(result), places.structuredText ?? ""], share, paging);
+  const texts = [joinTexts(result), places.structuredText ?? ""];
+  const tokens = countUnchanged(texts, share, paging);
   const granted = await share.settle(tokens ?? share.mostTokens, paging.patience);
   if (tokens !== undefined && granted >= tokens) {
     await paging.background.add(() => deliver(tokens + mediaTokens));
+    paging.recorder?.add({ results: 1, shown: tokens });
     return message;
   }
   await paging.background.settled();
@@ -301,6 +305,9 @@ async function fitResult(
   if (envelope.status === "error") return message;
   paging.gave(page);
   const text = preview?.(id, envelope.data.total) ?? page.text;
+  const shown = paging.counter.count(text);
+  const whole = tokens ?? Math.max(...texts.map((each) => estimateTokens(each, paging.counter)));
+  paging.recorder?.add({ results: 1, shown, saved: Math.max(0, whole - shown) });
   // Images and other media stay.
   const edits: JsonEdit[] = [];
   if (places.content !== undefined) {
@@ -311,6 +318,12 @@ async function fitResult(
   // Only if the result had structured content: clients that show only that would no longer show images.
   else if (places.structured !== undefined) edits.push({ ...places.structured, text });
   return applyEdits(message, edits);
+}
+
+/** Counts the first part of a long text, because counting all of it would take longer than paging it. */
+function estimateTokens(text: string, counter: Counter): number {
+  const sample = text.slice(0, 20_000);
+  return Math.round(counter.count(sample) * (text.length / Math.max(1, sample.length)));
 }
 
 /** Returns what images cost a model. Other media have no known price. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ContextError } from "../../core/errors.ts";
 import { messageOf } from "../../core/text/index.ts";
 import { parseRpcMessages, readEnds, renderAnswer } from "./rpc-message.ts";
+import type { ServerRecorder } from "./running-servers.ts";
 import type { ServerConnection } from "./server-connection.ts";
 
 /** Starts a server again if it crashes, at most three times in ten minutes. The new process gets the client's handshake.
@@ -9,7 +10,15 @@ import type { ServerConnection } from "./server-connection.ts";
  *  the client is gone, is not started again. */
 export async function keepRunning(
   connect: () => Promise<ServerConnection>,
-  { name, log }: { readonly name: string; log(text: string): void },
+  {
+    name,
+    log,
+    recorder,
+  }: {
+    readonly name: string;
+    log(text: string): void;
+    readonly recorder?: Pick<ServerRecorder, "failed" | "restarted"> | undefined;
+  },
 ): Promise<ServerConnection> {
   const requests = createOpenRequests();
   const handshake = createHandshake();
@@ -20,6 +29,7 @@ export async function keepRunning(
   const restart = createRestarts(async () => {
     current = await connect();
     await handshake.repeat(current);
+    recorder?.restarted();
     if (isEnding) current.end();
   });
 
@@ -42,12 +52,15 @@ export async function keepRunning(
     return undefined;
   }
   /** Returns the answers to the open calls of a server that is gone. */
-  const replace = async (reason: string, mayStart: boolean): Promise<Buffer[]> => {
+  const replace = async (problem: string | undefined, code: number): Promise<Buffer[]> => {
+    const mayStart = problem === undefined;
     const lost = requests.take();
     if (isEnding) return [];
     const started = mayStart && hasAnswered ? restart() : undefined;
     restarting = started?.then(() => {}) ?? restarting;
+    const reason = problem ?? `has ended with exit code ${code}`;
     const message = `The server "${name}" ${reason}.${(await started) ?? ""}`;
+    if (lost.length > 0 || code !== 0) recorder?.failed(message);
     if (lost.length > 0 || started !== undefined || !mayStart) log(message);
     return lost.map((id) => Buffer.from(renderAnswer(id, { error: { code: -32_000, message } })));
   };
@@ -56,7 +69,7 @@ export async function keepRunning(
       process = current;
       const problem = yield* readOne(process);
       const code = await process.ended;
-      yield* await replace(problem ?? `has ended with exit code ${code}`, problem === undefined);
+      yield* await replace(problem, code);
       if (current === process) finish(code);
     }
   }

@@ -82,6 +82,7 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
       if (tasks.began(result, request)) return text;
       const admitted = await options.intake?.admit(text, result, request);
       if (admitted === undefined) return pageResult(text, result, { paging, call: request });
+      options.recorder?.add({ saved: admitted.leftOut });
       const sent = await pageResult(admitted.message, admitted.result, { paging, call: request });
       await admitted.sent(sent);
       return sent;
@@ -353,12 +354,12 @@ function editList(message: string, added: readonly string[]): string {
 
 /** Calls of our tools, which never reach the wrapped server. */
 function createOwnCalls(
-  options: Pick<LineProxyOptions, "session" | "format" | "original"> & {
+  options: Pick<LineProxyOptions, "session" | "format" | "original" | "recorder"> & {
     readonly tools: ReturnType<typeof createOwnTools>;
     readonly background: Background;
   },
 ) {
-  const { session, format, tools, background, original } = options;
+  const { session, format, tools, background, original, recorder } = options;
   const underWay = new Set<string>();
   const answer = async (
     tool: PageTool<Delivered>,
@@ -372,6 +373,7 @@ function createOwnCalls(
     const found = await settle(async () => {
       const delivered = await tool.run(session, args, { original });
       tools.gave(delivered);
+      recorder?.add({ shown: delivered.tokens, saved: -delivered.tokens });
       return delivered;
     }, format);
     const { data } = found.envelope as { readonly data?: unknown };

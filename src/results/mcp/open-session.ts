@@ -238,7 +238,8 @@ function renderOwnMark(state: Mark["state"], client?: string): string {
   return JSON.stringify(mark);
 }
 
-function isRunning(mark: Mark): boolean {
+/** Whether the process that left a mark still runs. */
+export function isRunning(mark: Omit<Mark, "state">): boolean {
   const { host = hostname(), time = 0 } = mark;
   // Processes of another machine cannot be seen from here. They count as running for a day.
   return host === hostname() ? isAlive(mark) : Date.now() - time < 86_400_000;

@@ -18,6 +18,7 @@ import {
   writeLine,
 } from "./line-stream.ts";
 import { parseLine, type RpcMessage, readEnds, renderAnswer } from "./rpc-message.ts";
+import type { ServerRecorder } from "./running-servers.ts";
 
 export interface ServerConnection {
   /** The messages of the server. They end when the server ends. */
@@ -34,12 +35,13 @@ export interface ConnectOptions {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   log(text: string): void;
+  readonly recorder?: ServerRecorder | undefined;
 }
 
 /** Starts the program or prepares the requests. Throws if the program cannot be started. */
-export async function connectServer(server: McpServer, { log, ...options }: ConnectOptions): Promise<ServerConnection> {
+export async function connectServer(server: McpServer, options: ConnectOptions): Promise<ServerConnection> {
   if ("url" in server) return connectHttp(server);
-  return keepRunning(() => startProcess(server, { ...options, log }), { name: server.name, log });
+  return keepRunning(() => startProcess(server, options), { ...options, name: server.name });
 }
 
 type StdioServer = Extract<McpServer, { readonly command: unknown }>;

@@ -5,6 +5,7 @@ import { isPlainObject, memberOf, messageOf } from "../../core/text/index.ts";
 import { createHubServer, type HubServer, type HubServerOptions } from "./hub-server.ts";
 import { createLineChannel } from "./line-stream.ts";
 import { parseRpcMessages, type RpcMessage, type RpcObject, renderAnswer, replaceAt } from "./rpc-message.ts";
+import type { ServerRecorder } from "./running-servers.ts";
 import type { ServerConnection } from "./server-connection.ts";
 
 export interface ServerHub extends ServerConnection {
@@ -19,8 +20,9 @@ export function createServerHub(options: {
   /** Whether the client's list of tools is the same, whatever the servers have. */
   readonly isLazy: boolean;
   log(text: string): void;
+  readonly recorder?: ServerRecorder | undefined;
 }): ServerHub {
-  const { servers, version, isLazy, log } = options;
+  const { servers, version, isLazy, log, recorder } = options;
   const toClient = createLineChannel();
   const notices: string[] = [];
   const routes = createRoutes();
@@ -39,6 +41,7 @@ export function createServerHub(options: {
       fail(reason) {
         const text = `The server "${name}" ${reason}. Its tools are missing; the other servers continue.`;
         notices.push(text);
+        recorder?.failed(text);
         log(text);
       },
     }),

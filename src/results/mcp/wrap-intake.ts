@@ -2,6 +2,7 @@
  *  are left to the pages. */
 import { randomUUID } from "node:crypto";
 import {
+  type AdmittedResult,
   createIntake,
   createParallelCalls,
   type Intake,
@@ -24,7 +25,13 @@ export interface WrapIntake {
     message: string,
     result: RpcObject,
     call: ResultCall,
-  ): Promise<{ readonly message: string; readonly result: RpcObject; sent(message: string): Promise<void> }>;
+  ): Promise<{
+    readonly message: string;
+    readonly result: RpcObject;
+    /** The tokens that the client already has. */
+    readonly leftOut: number;
+    sent(message: string): Promise<void>;
+  }>;
 }
 
 export async function createWrapIntake(options: {
@@ -62,7 +69,11 @@ export async function createWrapIntake(options: {
       const text = isSame && isError !== true ? only : undefined;
       if (text === undefined) {
         calls.drop(call);
-        return { ...editTexts(message, result, (each) => quoteNotes(each, undefined)), sent: async () => {} };
+        return {
+          ...editTexts(message, result, (each) => quoteNotes(each, undefined)),
+          leftOut: 0,
+          sent: async () => {},
+        };
       }
       const number = ++admits;
       const before = current;
@@ -75,12 +86,18 @@ export async function createWrapIntake(options: {
       const edited = editTexts(plain.message, plain.result, () => admitted.text);
       return {
         ...edited,
+        leftOut: countLeftOut(text, admitted, counter),
         // A page shows only a part, so later results must not refer to it.
         sent: async (final) =>
           final === edited.message ? undefined : intake.forget(({ sequence }) => sequence !== number),
       };
     },
   };
+}
+
+function countLeftOut(text: string, { edit, tokens }: AdmittedResult, counter: Counter): number {
+  const isShorter = edit === "duplicate" || edit === "delta";
+  return isShorter ? Math.max(0, counter.count(text) - tokens) : 0;
 }
 
 function readBlockText(block: unknown): string | undefined {

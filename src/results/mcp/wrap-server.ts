@@ -1,7 +1,8 @@
 import type { Writable } from "node:stream";
 import { ContextError, usageError } from "../../core/errors.ts";
+import { messageOf } from "../../core/text/index.ts";
 import type { McpServer } from "../../rules/index.ts";
-import type { PageFormat, PageLimit } from "../session/index.ts";
+import type { PageFormat, PageLimit, Session } from "../session/index.ts";
 import { findClientLimit, findToolName } from "./client-limits.ts";
 import type { ServedPlace } from "./create-host.ts";
 import { hideTools, realCall } from "./lazy-tools.ts";
@@ -9,10 +10,11 @@ import { createLineProxy, type LineProxy } from "./line-proxy.ts";
 import { readMessageLines, writeLine } from "./line-stream.ts";
 import { openMcpSession, patience } from "./open-session.ts";
 import { refuseLongLine } from "./rpc-message.ts";
+import { recordServer, type ServerRecorder } from "./running-servers.ts";
 import { type ConnectOptions, connectServer, type ServerConnection } from "./server-connection.ts";
 import { createServerHub, type ServerHub } from "./server-hub.ts";
-import { openServerStore } from "./server-store.ts";
-import { createWrapIntake } from "./wrap-intake.ts";
+import { openServerStore, type ServerStore } from "./server-store.ts";
+import { createWrapIntake, type WrapIntake } from "./wrap-intake.ts";
 
 export interface WrapOptions extends Omit<ServedPlace, "root" | "secrets">, ConnectOptions {
   /** One server keeps the names of its tools. Of several servers, each tool has its server's name in front. */
@@ -40,6 +42,8 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
   let clientName: string | undefined;
   const pageLimit = (): PageLimit => options.pageLimit ?? findClientLimit(clientName, budget);
   const kept = await openServerStore({ file: storeFile, upkeep: options.upkeep, log });
+  const name = options.servers.map((server) => server.name).join("+");
+  const recorder = recordServer(kept.store, { kind: "wrap", name, cwd: options.cwd });
   const { session, takeNotice, original, close } = await openMcpSession({
     id: sessionId,
     isNamed,
@@ -51,25 +55,13 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     format,
     nextPageName: () => proxy.ownName("next_page"),
   });
-  const hub = options.servers.length === 1 ? undefined : connectAll(options);
+  const hub = options.servers.length === 1 ? undefined : connectAll({ ...options, recorder });
   const takeNotices = (): string | undefined => {
     const notices = [takeNotice(), hub?.takeNotice()].filter((notice) => notice !== undefined);
     return notices.length === 0 ? undefined : notices.join(" ");
   };
-  const intake =
-    options.hasIntake === true
-      ? await createWrapIntake({
-          sessionId: session.id,
-          counter,
-          store: kept.store,
-          recallName: () => proxy.ownName("recall"),
-          async conversation() {
-            await session.refresh();
-            const { lifetime, delivered } = session.forModel();
-            return lifetime - delivered;
-          },
-        })
-      : undefined;
+  const recallName = () => proxy.ownName("recall");
+  const intake = options.hasIntake === true ? await openIntake(session, { ...options, kept, recallName }) : undefined;
 
   const proxy: LineProxy = createLineProxy({
     session,
@@ -82,6 +74,7 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     log,
     intake,
     original,
+    recorder,
     // Claude Code moves large results into a file by itself. A short preview then serves it better than a page.
     isPreviewed: () => {
       const isClaudeCode = clientName?.toLowerCase().startsWith("claude-code") ?? false;
@@ -93,21 +86,42 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     },
   });
   try {
-    const server = hub ?? (await connectServer(options.servers[0], options));
+    const server = hub ?? (await connectServer(options.servers[0], { ...options, recorder }));
     const names = options.servers.map(({ name }) => cleanName(name));
     // Whose tools are hidden.
     const about = names.length === 1 ? `the server ${names[0]}` : `the servers ${names.join(", ")}`;
     const exitCode = await runBehind(proxy, options.isLazy === true ? hideTools(server, about) : server, options);
     await proxy.settled();
     return exitCode;
+  } catch (error) {
+    recorder.failed(messageOf(error));
+    throw error;
   } finally {
     await close();
+    await recorder.close();
     await kept.store.close();
   }
 }
 
-function connectAll(options: WrapOptions): ServerHub {
-  const { servers, version, isLazy = false, log } = options;
+function openIntake(
+  session: Session,
+  { counter, kept, recallName }: Pick<WrapOptions, "counter"> & { readonly kept: ServerStore; recallName(): string },
+): Promise<WrapIntake> {
+  return createWrapIntake({
+    sessionId: session.id,
+    counter,
+    store: kept.store,
+    recallName,
+    async conversation() {
+      await session.refresh();
+      const { lifetime, delivered } = session.forModel();
+      return lifetime - delivered;
+    },
+  });
+}
+
+function connectAll(options: WrapOptions & { readonly recorder: ServerRecorder }): ServerHub {
+  const { servers, version, isLazy = false, log, recorder } = options;
   const names = servers.map(({ name }) => cleanName(name));
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) {
@@ -124,6 +138,7 @@ function connectAll(options: WrapOptions): ServerHub {
     version,
     isLazy,
     log,
+    recorder,
   });
 }
 

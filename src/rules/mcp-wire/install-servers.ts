@@ -10,6 +10,7 @@ import {
   findProgram,
   readForeignBytes,
   removeEmptyFolders,
+  shownPath,
 } from "../../host/index.ts";
 import type { Adapter } from "../adapters/adapter.ts";
 import { type Places, resolveTargetPath } from "../adapters/targets.ts";
@@ -130,7 +131,9 @@ async function wrapServers(
   await (await readWrittenEntries(env)).add(records.map((each) => JSON.stringify(each)));
   const changed = results.filter(({ change: done, problem }) => problem !== undefined || done?.before !== done?.after);
   if (changed.length > 0) return changed;
-  throw new ContextError("usage", `no server ${wrap.names.join(", ")} that can be wrapped was found`, {
+  const files = present.map(({ path }) => shownPath(path, places.root, env)).join(", ");
+  const where = files === "" ? "no file with MCP servers is here" : `read ${files}`;
+  throw new ContextError("usage", `no server ${wrap.names.join(", ")} that can be wrapped was found; ${where}`, {
     hint: "Only entries with a command can be wrapped, once. Put servers with a url into a file for mcp wrap --config.",
   });
 }
