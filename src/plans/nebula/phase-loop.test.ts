@@ -225,7 +225,7 @@ describe("an agent with a session", () => {
 });
 
 test("a reviewer accepts the work or has findings, and its cost counts", async () => {
-  const verdicts = ["FINDINGS\n- src/a.txt: says bad", "ACCEPT"];
+  const verdicts = ["I cannot say\nACCEPT\nbecause of these\n**FINDINGS**:\n- src/a.txt: says bad", "ACCEPT"];
   const seen: string[] = [];
   const review = (_: Phase, start: object) => {
     seen.push(JSON.stringify(start));

@@ -262,16 +262,19 @@ async function reviewWork(
   const judged = judgeEnd(await agent.end, { agent: chosen.agent, model: chosen.model, prices: options.prices });
   await attempts.remove(attemptFolder);
   const { answer, costUsd, outcome } = judged;
-  const hasAnswered = outcome === "completed" || outcome === "denied";
-  const verdict = hasAnswered ? /^[ \t*#`]*(ACCEPT|FINDINGS)\b/m.exec(answer)?.[1] : undefined;
-  if (verdict === "ACCEPT") return { costUsd };
+  const verdict = outcome === "completed" || outcome === "denied" ? readVerdict(answer) : undefined;
+  if (verdict === "accepted") return { costUsd };
   if (verdict === undefined) return failed(judged.error ?? `${outcome}, ${shorten(oneLine(answer), 200)}`, costUsd);
-  const text = answer
-    .slice(answer.indexOf("FINDINGS") + "FINDINGS".length)
-    .replace(/^[\s:*#`]+/, "")
-    .trim();
+  const text = verdict.findings;
   const feedback = `A reviewer has read your work and found:\n\n${cutText(text, 20_000).text}\n\nChange your work accordingly.`;
   return { ...refused("findings", `The reviewer has findings: ${cutText(text, 2_000).text}`, feedback), costUsd };
+}
+
+/** A reviewer may quote the other word before its own. Work that is in doubt does not count, so findings decide. */
+function readVerdict(answer: string): "accepted" | { readonly findings: string } | undefined {
+  const findings = /^[ \t*#`]*FINDINGS\b[\s:*#`]*/m.exec(answer);
+  if (findings !== null) return { findings: answer.slice(findings.index + findings[0].length).trim() };
+  return /^[ \t*#`]*ACCEPT\b/m.test(answer) ? "accepted" : undefined;
 }
 
 function reviewPrompt(
