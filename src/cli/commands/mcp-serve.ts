@@ -1,6 +1,6 @@
 /** `mcp serve` and `mcp wrap`: their options, the servers, and the settings that both have. */
 import { realpath, stat } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { leastAllocation } from "../../core/budget/index.ts";
 import { ContextError, usageError } from "../../core/errors.ts";
 import { type SecretRules, wholeNumber } from "../../core/text/index.ts";
@@ -12,7 +12,6 @@ import {
   noteIgnoredStore,
   noteLeftOut,
   shownPath,
-  stateDirectory,
   storeFile,
   takeEndSignals,
 } from "../../host/index.ts";
@@ -30,24 +29,21 @@ import {
 import type { HintMode, LedgerOptions, PageFormat, PageLimit } from "../../results/session/index.ts";
 import { loadMcpInstall } from "../../rules/index.ts";
 import type { Call, CommandExit, OptionValues } from "../command.ts";
+import { findToken, httpOptions, readPort } from "../http-options.ts";
 import { counterOptions, type ListOption, type SwitchOption, type ValueOption } from "../shared-options.ts";
 import { readVersion } from "../version.ts";
 
 export const serveOptions: Readonly<
-  Record<"root" | "http" | "token-file" | "format" | "hints", ValueOption> &
+  typeof httpOptions &
+    Record<"root" | "format" | "hints", ValueOption> &
     Record<"tools" | "allow-commands", ListOption> &
-    Record<"no-token" | "allow-shell", SwitchOption>
+    Record<"allow-shell", SwitchOption>
 > = {
   root: {
     value: "DIR",
     summary: "directory that the tools read (default: the client's root, or else the current one)",
   },
-  http: { value: "PORT", summary: "serve over HTTP on 127.0.0.1 instead of stdio; 0 for any free port" },
-  "token-file": {
-    value: "FILE",
-    summary: "with --http: file with the token that clients send (default: a token that Plimsoll creates)",
-  },
-  "no-token": { summary: "with --http: answer everyone who reaches the port" },
+  ...httpOptions,
   format: {
     value: "FORM",
     choices: ["text", "json"],
@@ -115,11 +111,7 @@ type ServeFlags = OptionValues<typeof serveOptions> & ServerFlags;
 /** Serves until the client disconnects or a signal arrives. Only the protocol uses stdout. */
 export async function runServe(call: Call<ServeFlags>): Promise<undefined> {
   const { options, cwd, env, output, stdin } = call;
-  const port = wholeNumber(options.http, "http", 0);
-  const needsHttp = (["token-file", "no-token"] as const).find((name) => options[name] !== undefined);
-  if (port === undefined && needsHttp !== undefined) {
-    throw usageError(`--${needsHttp} needs --http`, "A server on stdio has one client.");
-  }
+  const port = readPort(options);
   const names = serverToolNames(env);
   const wrong = options.tools?.find((name) => !names.includes(name));
   if (wrong !== undefined) throw usageError(`--tools: there is no tool "${wrong}"`, `Known: ${names.join(", ")}.`);
@@ -153,7 +145,11 @@ export async function runServe(call: Call<ServeFlags>): Promise<undefined> {
     signal: end.signal,
     log: output.note,
   };
-  if (port !== undefined) await serveHttp(host, { port, token: await findToken(call) });
+  if (port !== undefined)
+    await serveHttp(host, {
+      port,
+      token: await findToken(call, { file: "mcp-token", variable: "PLIMSOLL_MCP_TOKEN" }),
+    });
   else {
     if (process.stdin.isTTY) output.note("waiting for an MCP client on standard input; Ctrl-C ends the server");
     // If the reader is gone, the server shuts down in order instead of exiting at once.
@@ -197,23 +193,6 @@ async function namedRoot(root: string, cwd: string): Promise<string> {
     `--root ${root} is ${path === undefined ? "missing" : "not a directory"}`,
     "Name the directory that the tools may read.",
   );
-}
-
-/** Returns the token for HTTP requests: the given one, or our own, which is created at the first start and then
- *  reused. */
-async function findToken({ options, cwd, env, output }: Call<ServeFlags>): Promise<string | undefined> {
-  const file = options["token-file"];
-  if (options["no-token"] === true) {
-    if (file === undefined) return undefined;
-    throw usageError("--token-file and --no-token cannot be used together", "Leave one of them out.");
-  }
-  const { checkToken, ownToken, readToken } = await import("../../host/processes/loopback-server.ts");
-  if (file !== undefined) return readToken(resolve(cwd, file));
-  if (env.PLIMSOLL_MCP_TOKEN) return checkToken(env.PLIMSOLL_MCP_TOKEN, "PLIMSOLL_MCP_TOKEN");
-  const path = join(stateDirectory(env), "mcp-token");
-  const token = await ownToken(path, env);
-  output.note(`the token is in ${shownPath(path, cwd, env)}; clients send "Authorization: Bearer TOKEN"`);
-  return token;
 }
 
 type ServerFlags = OptionValues<typeof budgetOptions>;

@@ -1,28 +1,13 @@
-import { join, resolve } from "node:path";
 import { type PolicyName, policyNames } from "../../conversation/history/index.ts";
 import { type ApiName, apiNames } from "../../conversation/sdk/serve-requests.ts";
-import { usageError } from "../../core/errors.ts";
 import { messageOf, wholeNumber } from "../../core/text/index.ts";
-import {
-  chooseCounter,
-  loadConfig,
-  noteIgnoredStore,
-  openStore,
-  shownPath,
-  stateDirectory,
-  storeFile,
-  takeEndSignals,
-} from "../../host/index.ts";
+import { chooseCounter, loadConfig, noteIgnoredStore, openStore, storeFile, takeEndSignals } from "../../host/index.ts";
 import { type Call, type Command, defineCommand, type OptionValues } from "../command.ts";
+import { findToken, httpOptions, readPort } from "../http-options.ts";
 import { counterOptions, historyOptions, storeOptions } from "../shared-options.ts";
 
 const serveOptions = {
-  http: { value: "PORT", summary: "serve over HTTP on 127.0.0.1 instead of stdio; 0 for any free port" },
-  "token-file": {
-    value: "FILE",
-    summary: "with --http: file with the token that programs send (default: a token that Plimsoll creates)",
-  },
-  "no-token": { summary: "with --http: answer everyone who reaches the port" },
+  ...httpOptions,
   api: { value: "NAME", choices: apiNames, summary: "the API of requests that name none (default: what they show)" },
   window: { value: "N", summary: "the model's limit in tokens (default: by the request's model)" },
   reserve: historyOptions.reserve,
@@ -70,14 +55,10 @@ With --http, POST the same messages to /v1/calls. POST /v1/compress takes { mess
   ],
   async run(call) {
     const { options, output, stdin } = call;
-    const port = wholeNumber(options.http, "http", 0);
-    const needsHttp = (["token-file", "no-token"] as const).find((name) => options[name] !== undefined);
-    if (port === undefined && needsHttp !== undefined) {
-      throw usageError(`--${needsHttp} needs --http`, "A server on stdio has one client.");
-    }
+    const port = readPort(options);
     const { createRequestServer } = await import("../../conversation/sdk/serve-requests.ts");
     const { serveLines, serveRequests } = await import("../../host/processes/request-server.ts");
-    const token = port === undefined ? undefined : await findToken(call);
+    const token = port === undefined ? undefined : await findToken(call, { file: "serve-token" });
     const store = await openServeStore(call);
     const server = createRequestServer({
       ...(await readSettings(call)),
@@ -114,20 +95,6 @@ async function openServeStore({ options, cwd, env, output }: ServeCall) {
     output.problem(`${messageOf(error)}. State stays in memory until the server ends.`);
     return undefined;
   });
-}
-
-async function findToken({ options, cwd, env, output }: ServeCall): Promise<string | undefined> {
-  const file = options["token-file"];
-  if (options["no-token"] === true) {
-    if (file === undefined) return undefined;
-    throw usageError("--token-file and --no-token cannot be used together", "Leave one of them out.");
-  }
-  const { ownToken, readToken } = await import("../../host/processes/loopback-server.ts");
-  if (file !== undefined) return readToken(resolve(cwd, file));
-  const path = join(stateDirectory(env), "serve-token");
-  const token = await ownToken(path, env);
-  output.note(`the token is in ${shownPath(path, cwd, env)}; programs send "Authorization: Bearer TOKEN"`);
-  return token;
 }
 
 async function readSettings(call: ServeCall) {

@@ -67,7 +67,7 @@ test.each([
   ["backup ended [0]", "backup ended [1]"],
   ["[7/7] tests passed", "[3/7] tests passed"],
   ["GET /users request 200", "GET /users request 500"],
-  // What is left out says where, and of which kind it was.
+  // The shape says where a field was left out, and of which kind it was.
   ["built in 3s, ended", "built in , ended"],
   ["built in 3s", "built in"],
   ["\u001b[31mnot signed\u001b[39m", "not signed"],

@@ -1,7 +1,7 @@
 /** Fields that differ between two runs of the same program, although nothing happened that matters: durations, times, ids
- *  and counters. Two lines that differ in nothing else are alike. Any other number counts as text: a line that says how
- *  many tests ran, or a port, is a new line if the number is another one. So does a number of which the line does not say
- *  that it is such a field, because it may be a setting, a measurement, or the name of a content. */
+ *  and counters. Two lines that differ in nothing else are alike. Any other number counts as text, such as the
+ *  number of tests or a port. A number is a changing field only if its line says so: otherwise it may be a setting, a
+ *  measurement, or the name of a content. */
 import { passing, withoutColours } from "./result-lines.ts";
 
 export type FieldKind = "times" | "durations" | "ids" | "counters" | "colours";
