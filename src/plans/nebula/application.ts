@@ -215,7 +215,7 @@ export type ApplyEvent =
       readonly state: "completed" | "failed" | "waiting";
       /** Why the work does not count although the agent ended by itself, such as `check_failed`. */
       readonly outcome?: string | undefined;
-      /** Whether another attempt follows, which is told what was wrong. */
+      /** Whether another attempt follows. Its prompt says what was wrong. */
       readonly isContinued?: boolean | undefined;
       /** How the checks of the phase ended. Absent if it has none. */
       readonly checks?: AttemptRecord["checks"];

@@ -76,7 +76,7 @@ export interface PhaseRun {
   readonly base?: string | undefined;
   /** The session of the last attempt, which the next one continues, and what it had used. */
   readonly session?: AgentSession | undefined;
-  /** What was wrong with the last attempt. The next one is told. */
+  /** What was wrong with the last attempt, for the prompt of the next one. */
   readonly feedback?: string | undefined;
   /** How many attempts there were since a person last started or resumed the phase. */
   readonly cycles?: number | undefined;

@@ -143,7 +143,7 @@ export interface End {
   readonly checks?: AttemptRecord["checks"];
   /** Null ends the session of the phase. */
   readonly session?: PhaseRun["session"] | null;
-  /** What the next attempt is told. Null if it is told nothing. */
+  /** What the prompt of the next attempt says about this one. Null if nothing. */
   readonly feedback?: string | null | undefined;
   /** Whether this run starts the next attempt. */
   readonly isContinued?: boolean | undefined;

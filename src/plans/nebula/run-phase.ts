@@ -248,7 +248,7 @@ async function endAttempt(phase: Phase, end: AttemptEnd, application: Applicatio
   return recordFailure(phase, { ...end, outcome, error: explainFailure(end) }, application);
 }
 
-/** Starts another attempt that is told what is wrong, or fails the phase if it had all of its attempts. */
+/** Starts another attempt, whose prompt says what is wrong, or fails the phase if it had all of its attempts. */
 async function refuseWork(phase: Phase, end: AttemptEnd, application: Application): Promise<void> {
   const { record, own } = application;
   const current = await record.read();
